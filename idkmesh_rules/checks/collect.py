@@ -1,0 +1,97 @@
+"""Run checks over a case and freeze what they emit into a fact store.
+
+Invariants:
+- A crash stays inside its check: the kinds of the check are incomplete with reason `error`, and the crash is reported.
+- A kind is complete only if every check that emits it ran, judged each key that it was asked to judge, and could look.
+- The store doesn't depend on the order of the checks: rows are sorted by key, origins by content.
+"""
+
+import traceback
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from idkmesh_rules.checks.check import Case, Check, Emission, Key, Unjudged
+from idkmesh_rules.model.facts import FactKind, FactStore, KindFacts, Origin, Row, Unknown, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A check that raised: a bug of ours. `trace` is for the report to the maintainers, never for a verdict."""
+
+    check: str
+    error: str
+    trace: str
+
+
+class _KindUnderWay:
+    """The facts of one kind while checks run: append-only, merged by key."""
+
+    def __init__(self, kind: FactKind) -> None:
+        self.kind = kind
+        self.rows: dict[Key, Row] = {}
+        self.origins: dict[Key, set[Origin]] = {}
+        self.gaps: list[str] = []
+        self.crashed = False
+
+    def add(self, row: Row, origin: Origin) -> Key:
+        kind = self.kind
+        key: Key = tuple([row[position] for position in kind.key_positions])  # type: ignore[misc]
+        present = self.rows.get(key)
+        if present is None:
+            self.rows[key] = row
+            self.origins[key] = {origin}
+            return key
+        self.origins[key].add(origin)
+        if present != row or tuple(map(type, present)) != tuple(map(type, row)):
+            self.rows[key] = tuple(
+                mine if type(mine) is type(other) and mine == other else Unknown("conflict: two observations differ")
+                for mine, other in zip(present, row, strict=True))
+        return key
+
+    def freeze(self) -> KindFacts:
+        ordered = sorted(self.rows, key=_sortable)
+        return KindFacts(
+            self.kind, tuple([self.rows[key] for key in ordered]),
+            tuple([tuple(sorted(found, key=_origin_order)) if len(found := self.origins[key]) > 1 else tuple(found)
+                   for key in ordered]),
+            complete=not self.gaps, reason="; ".join(sorted(set(self.gaps))) or None, crashed=self.crashed)
+
+
+def _sortable(key: Key) -> tuple[tuple[str, Value], ...]:
+    return tuple([(type(part).__name__, part) for part in key])
+
+
+def _origin_order(origin: Origin) -> tuple[str, str, int, str]:
+    return (origin.check, origin.locator, origin.line or 0, origin.pointer or "")
+
+
+def collect(checks: Sequence[Check], case: Case) -> tuple[FactStore, tuple[Crash, ...]]:
+    """Run all checks and return the frozen store and the crashes, in the order of the checks. Raises nothing of theirs."""
+    kinds: dict[str, _KindUnderWay] = {}
+    crashes: list[Crash] = []
+    for check in checks:
+        under_way = [kinds.setdefault(kind.name, _KindUnderWay(kind)) for kind in check.kinds]
+        try:
+            _run(check, case, kinds)
+        except Exception as error:
+            # Any exception here is a bug in the check; swallowing it into the verdict is right only because it is
+            # reported as a crash and leaves the kinds incomplete, so that nothing passes because of it.
+            crashes.append(Crash(check.id, f"{type(error).__name__}: {error}", traceback.format_exc()))
+            for kind in under_way:
+                kind.gaps.append(f"error: the check {check.id} crashed")
+                kind.crashed = True
+    return FactStore({name: kinds[name].freeze() for name in sorted(kinds)}), tuple(crashes)
+
+
+def _run(check: Check, case: Case, kinds: dict[str, _KindUnderWay]) -> None:
+    judged: dict[str, set[Key]] = {kind.name: set() for kind in check.kinds}
+    emissions: Iterable[Emission] = check.run(case)
+    for kind, row, origin in emissions:
+        judged[kind.name].add(kinds[kind.name].add(row, origin))
+    asked = check.asked(case)
+    for kind in check.kinds:
+        keys = asked[kind.name]
+        if isinstance(keys, Unjudged):
+            kinds[kind.name].gaps.append(keys.reason)
+        elif missing := keys - judged[kind.name]:
+            kinds[kind.name].gaps.append(f"{len(missing)} of {len(keys)} subjects of {check.id} were not judged")

@@ -1,0 +1,128 @@
+"""What the candidate patch would do: its structure, its files, the paths that it touches and their authority.
+
+Invariants: paths come from the patch's own bytes and authority from the WorkUnit alone; a patch that can't be read as
+exactly one change set leaves its files and paths incomplete, so that no rule over them can pass.
+"""
+
+from collections.abc import Iterator
+
+from idkmesh_rules.checks.check import Asked, Case, Check, Emission, Unjudged
+from idkmesh_rules.diff import Patch, second_opinion
+from idkmesh_rules.model.facts import Category, FactKind, Field, FieldType, FindingTemplate, Invariant, Origin, Severity, Unknown
+from idkmesh_rules.paths.authority import PathAuthority
+
+PATCH_STRUCTURE = FactKind(
+    "patch.structure", "Whether the patch is one closed change set that git would apply as it reads, and its totals.",
+    (Field("well_formed", FieldType.BOOL, "read to the last byte by the strict grammar"),
+     Field("reason", FieldType.STRING, "class of the first fault", optional=True),
+     Field("error", FieldType.STRING, "the first fault and its remedy", optional=True),
+     Field("line", FieldType.INT, "line of the first fault, from 1", optional=True),
+     Field("files", FieldType.INT, "sections"),
+     Field("hunks", FieldType.INT, "hunks in all sections"),
+     Field("added_lines", FieldType.INT, "lines that hunks add"),
+     Field("removed_lines", FieldType.INT, "lines that hunks remove"),
+     Field("prose_lines", FieldType.INT, "lines outside the sections that are not blank"),
+     Field("first_prose_line", FieldType.INT, "where prose begins, from 1", optional=True),
+     Field("second_opinion", FieldType.ENUM, "another parser's reading of the changed lines", values=("agrees", "disagrees", "none")),
+     Field("second_opinion_reason", FieldType.STRING, "why they differ, or why none was taken", optional=True)),
+    FindingTemplate(Severity.HIGH, Category.POLICY, "the patch is not readable as one change set: {error}", line="line"),
+    (Invariant("a fault is named exactly if there is one", ("well_formed", "reason"),
+               lambda well_formed, reason: well_formed == (reason is None)),))
+
+PATCH_FILE = FactKind(
+    "patch.file", "One section of the patch: what it does to which file.",
+    (Field("index", FieldType.INT, "position in the patch, from 0", key=True),
+     Field("operation", FieldType.ENUM, "what the section does",
+           values=("add", "modify", "delete", "rename", "copy", "mode_only")),
+     Field("old_path", FieldType.STRING, "path before", optional=True),
+     Field("new_path", FieldType.STRING, "path after", optional=True),
+     Field("old_mode", FieldType.STRING, "git mode before, when printed", optional=True),
+     Field("new_mode", FieldType.STRING, "git mode after, when printed", optional=True),
+     Field("symlink", FieldType.BOOL, "either side is a symbolic link"),
+     Field("submodule", FieldType.BOOL, "either side is a submodule"),
+     Field("binary", FieldType.BOOL, "carries binary content"),
+     Field("mode_changed", FieldType.BOOL, "the mode after is another one"),
+     Field("gains_exec", FieldType.BOOL, "becomes executable"),
+     Field("added_lines", FieldType.INT, "lines added"),
+     Field("removed_lines", FieldType.INT, "lines removed")),
+    FindingTemplate(Severity.HIGH, Category.SECURITY, "{operation} of {new_path}", path="{new_path}"))
+
+PATCH_PATH = FactKind(
+    "patch.path", "A path that the patch touches or reads, and whether the WorkUnit lets it.",
+    (Field("path", FieldType.STRING, "repository path", key=True),
+     Field("side", FieldType.ENUM, "before or after the change", key=True, values=("old", "new")),
+     Field("allowed", FieldType.BOOL, "matched by constraints.allowed_paths"),
+     Field("writable", FieldType.BOOL, "matched by permissions.filesystem_write"),
+     Field("forbidden", FieldType.BOOL, "matched by constraints.forbidden_paths"),
+     Field("reserved", FieldType.BOOL, "a name that nobody may touch"),
+     Field("authorized", FieldType.BOOL, "allowed and writable and neither forbidden nor reserved"),
+     Field("reason", FieldType.STRING, "why it is not authorized", optional=True)),
+    FindingTemplate(Severity.HIGH, Category.SCOPE, "{path} may not be changed: {reason}", path="{path}"),
+    (Invariant("authorized = allowed ∧ writable ∧ ¬forbidden ∧ ¬reserved",
+               ("allowed", "writable", "forbidden", "reserved", "authorized"),
+               lambda allowed, writable, forbidden, reserved, authorized:
+               authorized == (allowed and writable and not forbidden and not reserved)),
+     Invariant("a reason stands exactly where authority is missing", ("authorized", "reason"),
+               lambda authorized, reason: authorized == (reason is None))))
+
+
+def _unparsed(patch: Patch | Unjudged) -> str | None:
+    if isinstance(patch, Unjudged):
+        return patch.reason
+    return None if patch.problem is None else f"not parsed: the patch is refused ({patch.problem.reason})"
+
+
+def _structure(case: Case) -> Iterator[Emission]:
+    patch, check, locator = case.patch, "patch-structure", case.candidate.locator
+    if isinstance(patch, Unjudged):
+        yield Emission(PATCH_STRUCTURE, (Unknown(patch.reason),) * len(PATCH_STRUCTURE.fields), Origin(check, locator))
+        return
+    prose = (patch.prose_lines, patch.first_prose_line)
+    if patch.problem is not None:
+        fault, gone = patch.problem, Unknown(_unparsed(patch) or "")
+        row = (False, fault.reason, f"{fault.message}; {fault.remedy}" if fault.remedy else fault.message, fault.line,
+               gone, gone, gone, gone, *prose, gone, gone)
+        yield Emission(PATCH_STRUCTURE, row, Origin(check, locator, line=fault.line))
+        return
+    opinion = second_opinion(patch, max_bytes=case.limits.second_opinion_bytes)
+    row = (True, None, None, None, len(patch.files), patch.hunk_count, patch.added_lines, patch.removed_lines, *prose,
+           opinion.verdict, opinion.reason)
+    yield Emission(PATCH_STRUCTURE, row, Origin(check, locator))
+    for file in patch.files:
+        yield Emission(PATCH_FILE, (file.index, file.operation, file.old_path, file.new_path, file.old_mode, file.new_mode,
+                                    file.symlink, file.submodule, file.binary, file.mode_changed, file.gains_exec,
+                                    file.added_lines, file.removed_lines), Origin(check, locator, line=file.line))
+
+
+def _structure_asked(case: Case) -> Asked:
+    patch = case.patch
+    reason = _unparsed(patch)
+    files = Unjudged(reason) if isinstance(patch, Unjudged) or reason else frozenset((n,) for n in range(len(patch.files)))
+    return {PATCH_STRUCTURE.name: frozenset({()}), PATCH_FILE.name: files}
+
+
+def _scope(case: Case) -> Iterator[Emission]:
+    patch, unit = case.patch, case.work_unit
+    if isinstance(patch, Unjudged) or patch.problem is not None:
+        return
+    authority = PathAuthority(unit.allowed_paths, unit.filesystem_write, unit.forbidden_paths)
+    locator = case.candidate.locator
+    for touched in patch.paths():
+        judged = authority.judge(touched.path)
+        yield Emission(PATCH_PATH, (touched.path, touched.side, judged.allowed, judged.writable, judged.forbidden, judged.reserved,
+                                    judged.authorized, judged.reason), Origin("patch-scope", locator, line=touched.line))
+
+
+def _scope_asked(case: Case) -> Asked:
+    patch = case.patch
+    reason = _unparsed(patch)
+    if isinstance(patch, Unjudged) or reason is not None:
+        return {PATCH_PATH.name: Unjudged(reason or "not parsed")}
+    sides = {(file.old_path, "old") for file in patch.files} | {(file.new_path, "new") for file in patch.files}
+    return {PATCH_PATH.name: frozenset(key for key in sides if key[0] is not None)}
+
+
+STRUCTURE_CHECK = Check("patch-structure", "the patch by the strict grammar, section by section, with a second parser beside it",
+                        "static_analysis", (PATCH_STRUCTURE, PATCH_FILE), _structure, _structure_asked)
+SCOPE_CHECK = Check("patch-scope", "each path of the patch under the WorkUnit's authority", "static_analysis",
+                    (PATCH_PATH,), _scope, _scope_asked)

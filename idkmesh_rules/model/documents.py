@@ -1,0 +1,162 @@
+"""The documents that a run reads, as typed values: what the checks need of them, nothing they don't.
+
+Invariants: a value of these types was read by the strict reader and passed its schema; its digest is the canonical one;
+what the worker says beyond the claim that is checked (`changed_paths`, counters, extensions) has no place here at all, so
+that no check can come to believe it (design: contracts, *Evaluator sovereignty*, 5).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document as read: its role (`work-unit`, …), where from, the exact bytes, the JSON value and the digest.
+
+    `digest` is the canonical digest of `value`, which documents are bound by; `value` must not be changed.
+    """
+
+    name: str
+    source: str
+    data: bytes
+    value: Mapping[str, Any]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Validator:
+    """A validator that the WorkUnit lists."""
+
+    id: str
+    type: str
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRequirement:
+    """A type of evidence that the WorkUnit asks for."""
+
+    type: str
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkUnit:
+    """WorkUnit 0.2: the trusted acceptance contract."""
+
+    document: Document
+    id: str
+    version: int
+    validators: tuple[Validator, ...]
+    evidence_requirements: tuple[EvidenceRequirement, ...]
+    allowed_paths: tuple[str, ...]
+    forbidden_paths: tuple[str, ...]
+    filesystem_write: tuple[str, ...]
+    source_revision: str | None
+    independent_from_worker: bool
+    minimum_independent_verifiers: int
+    max_attempts: int
+
+    @property
+    def required_validator_ids(self) -> frozenset[str]:
+        """Ids of the validators that must pass."""
+        return frozenset(validator.id for validator in self.validators if validator.required)
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Whoever worked or verified: id, type, adapter, and the model's provider and name where one is told."""
+
+    id: str
+    type: str
+    adapter: str
+    model_family: tuple[str | None, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A produced artifact that the manifest declares; `locator` is a path below the candidate root, as claimed."""
+
+    id: str
+    type: str
+    locator: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A log that the manifest declares, with the digest it claims, if it claims one."""
+
+    type: str
+    locator: str
+    digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultManifest:
+    """ResultManifest 0.1: the worker's claim. Every field is a claim, to be held against what was observed."""
+
+    document: Document
+    id: str
+    work_unit_id: str
+    work_unit_version: int
+    work_unit_digest: str
+    source_revision: str
+    attempt: int
+    worker: Agent
+    status: str
+    artifacts: tuple[Artifact, ...]
+    logs: tuple[Log, ...]
+    expected_validator_ids: tuple[str, ...]
+    evidence_artifact_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a plan is bound to. `source_revision` is the revision that the candidate must start from."""
+
+    work_unit_id: str
+    work_unit_version: int
+    work_unit_digest: str
+    source_revision: str
+
+
+@dataclass(frozen=True, slots=True)
+class BundlePin:
+    """This project's extension of a plan: which rule bundle it means, under which digest, with which parameters."""
+
+    id: str | None
+    digest: str | None
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredLine:
+    """A line that the verifier demands: among the added or the removed lines, whole or as a substring of one."""
+
+    side: Literal["added", "removed"]
+    match: Literal["whole", "substring"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatorPlan:
+    """A unified-diff plan (0.2, 0.3 or 0.4): the verifier's own expectations, bound to one WorkUnit."""
+
+    document: Document
+    id: str
+    schema_version: str
+    backend: str
+    binding: Binding
+    hidden: bool
+    verifier: Agent
+    verifier_value: Mapping[str, Any]
+    requires_distinct_verifier: bool
+    required_validator_ids: tuple[str, ...]
+    candidate_artifact_id: str
+    max_candidate_bytes: int
+    max_log_bytes: int
+    required_log_types: tuple[str, ...]
+    required_lines: tuple[RequiredLine, ...]
+    pin: BundlePin

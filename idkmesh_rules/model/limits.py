@@ -1,0 +1,27 @@
+"""Every bound of a run in one frozen object, so that nothing is bounded twice or forgotten.
+
+Source of the defaults: design contracts (*Strict JSON*) and patch-grammar (rule 10).
+"""
+
+from dataclasses import dataclass
+
+MEBIBYTE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one evaluation. Sizes are bytes, depths are levels of nesting, the rest are counts."""
+
+    document_bytes: int = 4 * MEBIBYTE
+    plan_bytes: int = 256 * MEBIBYTE
+    bundle_bytes: int = MEBIBYTE
+    json_depth: int = 64
+    problems: int = 100
+    findings_per_condition: int = 100
+    second_opinion_bytes: int = MEBIBYTE
+    link_search_entries: int = 200_000
+    patch_bytes: int = 64 * MEBIBYTE
+    patch_files: int = 200_000
+    patch_hunks: int = 1_000_000
+    patch_line_bytes: int = 16 * MEBIBYTE
+    patch_name_bytes: int = 4_096
