@@ -1,0 +1,129 @@
+"""Read files below the candidate root by descriptor, component by component, without following a link.
+
+Invariants:
+- A locator that isn't a plain relative path never reaches the file system (state `outside`).
+- At most limit + 1 bytes are read; a file over its limit isn't read at all; FIFOs, sockets and devices are never opened.
+- Size, times and identity are taken before and after reading; if they differ, the file could not be looked at.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from errno import EACCES, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EPERM
+from hashlib import sha256
+from pathlib import Path
+
+from idkmesh_rules.model.observation import FileObservation, FileState
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_ABSENT = frozenset({ENOENT, ENOTDIR, ENAMETOOLONG})
+
+
+class CandidateReader:
+    """Observes locators below one root. Holds a descriptor of the root; use it as a context manager."""
+
+    def __init__(self, root: Path) -> None:
+        """Open `root` as a directory; raises OSError if that can't be done. The root itself may be named through a link."""
+        self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def __enter__(self) -> "CandidateReader":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._root)
+
+    @property
+    def root_identity(self) -> tuple[int, int]:
+        """Device and inode of the root."""
+        found = os.fstat(self._root)
+        return found.st_dev, found.st_ino
+
+    def observe(self, locator: str, limit: int) -> FileObservation:
+        """Look at `locator`, a `/`-separated path below the root, reading at most `limit` + 1 bytes. Never raises OSError."""
+        if locator.startswith("/") or "\0" in locator or ".." in locator.split("/"):
+            return FileObservation(locator, limit, FileState.OUTSIDE)
+        parts = [part.encode() for part in locator.split("/") if part not in ("", ".")]
+        if not parts:
+            return FileObservation(locator, limit, FileState.DIRECTORY)
+        try:
+            with self._parent(parts[:-1]) as parent:
+                if isinstance(parent, FileState):
+                    return FileObservation(locator, limit, parent)
+                return self._file(parent, parts[-1], locator, limit)
+        except OSError as error:
+            if error.errno in _ABSENT:
+                return FileObservation(locator, limit, FileState.MISSING)
+            if error.errno == ELOOP:
+                return FileObservation(locator, limit, FileState.SYMLINK)
+            return _unreadable(locator, limit, _said(error))
+
+    @contextmanager
+    def _parent(self, parts: list[bytes]) -> Iterator[int | FileState]:
+        descriptor = os.dup(self._root)
+        try:
+            for part in parts:
+                # O_DIRECTORY turns a link's ELOOP into ENOTDIR, so what stands there is asked for first.
+                if stat.S_ISLNK(os.stat(part, dir_fd=descriptor, follow_symlinks=False).st_mode):
+                    yield FileState.SYMLINK
+                    return
+                deeper = os.open(part, _DIRECTORY, dir_fd=descriptor)
+                os.close(descriptor)
+                descriptor = deeper
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _file(self, parent: int, name: bytes, locator: str, limit: int) -> FileObservation:
+        seen = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        state = _state(seen.st_mode)
+        if state is not FileState.REGULAR:
+            return FileObservation(locator, limit, state)
+        descriptor = os.open(name, _FILE, dir_fd=parent)
+        try:
+            before = os.fstat(descriptor)
+            if (before.st_dev, before.st_ino) != (seen.st_dev, seen.st_ino):
+                return _unreadable(locator, limit, "the file was replaced while it was being opened")
+            if before.st_size > limit:
+                return FileObservation(locator, limit, FileState.REGULAR, size=before.st_size)
+            data = _read(descriptor, before.st_size + 1)
+            after = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        if _version(before) != _version(after) or len(data) != before.st_size:
+            return _unreadable(locator, limit, "the file changed while it was being read")
+        return FileObservation(locator, limit, FileState.REGULAR, len(data), data, "sha256:" + sha256(data).hexdigest())
+
+
+def _state(mode: int) -> FileState:
+    if stat.S_ISREG(mode):
+        return FileState.REGULAR
+    if stat.S_ISLNK(mode):
+        return FileState.SYMLINK
+    return FileState.DIRECTORY if stat.S_ISDIR(mode) else FileState.SPECIAL
+
+
+def _version(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _read(descriptor: int, most: int) -> bytes:
+    data = os.read(descriptor, most)
+    if len(data) < most and data:
+        pieces = [data]
+        left = most - len(data)
+        while left and (piece := os.read(descriptor, left)):
+            pieces.append(piece)
+            left -= len(piece)
+        return b"".join(pieces) if len(pieces) > 1 else data
+    return data
+
+
+def _unreadable(locator: str, limit: int, why: str) -> FileObservation:
+    return FileObservation(locator, limit, None, unreadable=why)
+
+
+def _said(error: OSError) -> str:
+    denied = error.errno in (EACCES, EPERM)
+    return "the verifier may not read the file" if denied else f"the file can't be read: {error.strerror}"

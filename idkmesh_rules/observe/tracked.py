@@ -1,0 +1,71 @@
+"""Whether an output directory would land in tracked repository state (design: contracts, *Evaluator sovereignty*, 8).
+
+Invariants: git is never run; only .gitignore files that are regular and the repository's info/exclude can excuse an output
+inside a working tree; whatever can't be read excuses nothing.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from idkmesh_rules.errors import Problem, Refusal
+
+_MOST_BYTES = 2**20
+
+
+def check_untracked(output: Path) -> None:
+    """Raise Refusal `output-tracked` when `output` would lie in a git working tree that doesn't ignore it."""
+    real = Path(os.path.realpath(output.parent)) / output.name
+    tree = next((parent for parent in real.parents if os.path.lexists(parent / ".git")), None)
+    if tree is None or _ignored(tree, real.relative_to(tree).parts):
+        return
+    raise Refusal("output-tracked", "the output directory would lie in a git working tree that does not ignore it", problems=(
+        Problem(f"the working tree is {tree}", str(output),
+                hint=f"choose a directory outside it, or add /{real.relative_to(tree).parts[0]}/ to its .gitignore"),))
+
+
+def _ignored(tree: Path, parts: Sequence[str]) -> bool:
+    """An ignored parent decides, as in git: what lies below it can't be taken back."""
+    exclude = _spec(_git_directory(tree) / "info" / "exclude")
+    sources: list[tuple[int, Any]] = [] if exclude is None else [(0, exclude)]
+    for depth in range(len(parts)):
+        spec = _spec(tree.joinpath(*parts[:depth]) / ".gitignore")
+        if spec is not None:
+            sources.append((depth, spec))
+        for base, known in reversed(sources):
+            verdict = known.check_file("/".join(parts[base:depth + 1]) + "/").include
+            if verdict is not None:
+                if verdict:
+                    return True
+                break
+    return False
+
+
+def _git_directory(tree: Path) -> Path:
+    """The repository's common directory; in a linked working tree `.git` is a file that names it in two steps."""
+    marker = tree / ".git"
+    for line in _lines(marker):
+        if line.startswith("gitdir:"):
+            own = tree / line.removeprefix("gitdir:").strip()
+            common = next(_lines(own / "commondir"), ".")
+            return own / common.strip()
+    return marker
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        if path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                yield from file.read(_MOST_BYTES).decode(errors="surrogateescape").split("\n")
+    except OSError:
+        return
+
+
+def _spec(path: Path) -> Any:
+    lines = list(_lines(path))
+    if not lines:
+        return None
+    import pathspec
+
+    return pathspec.GitIgnoreSpec.from_lines(lines)
