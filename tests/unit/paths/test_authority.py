@@ -1,0 +1,119 @@
+"""Reserved names and the judgement that combines them with the WorkUnit's lists."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from idkmesh_rules.paths import PathAuthority, reserved
+
+RESERVED = {
+    ".git": "git-dir",
+    ".git/hooks/x": "git-dir",
+    "a/.GIT/x": "git-dir",
+    "git~1/x": "git-dir",
+    "GIT~1": "git-dir",
+    ".git./x": "git-dir",
+    ".git /x": "git-dir",
+    ".git . ./x": "git-dir",
+    ".git::$INDEX_ALLOCATION/x": "git-dir",
+    ".git...:x": "git-dir",
+    ".g\u200cit/x": "git-dir",
+    "a/.git\ufeff": "git-dir",
+    "a\\.git\\x": "git-dir",
+    "\uff0egit/x": "git-dir",
+    "a\\b": "path",
+    "": "path",
+    "/a": "path",
+    "a/": "path",
+    "a//b": "path",
+    "./a": "path",
+    "a/../b": "path",
+    "C:a": "path",
+    "a\tb": "path",
+    "a\x85b": "path",
+    "a\u2028b": "path",
+    "a\u202eb": "path",
+    "a\u2066b": "path",
+    "a /b": "path",
+    "\u2025/x": "path",
+    ".\u200c./x": "path",
+    "a\u2100b": "path",
+    "a\uff0fb": "path",
+    "a\uff3cb": "path",
+}
+LIFTABLE = {
+    "a./b": "path",
+    "a...": "path",
+    "cafe\u0301": "path",
+    ".gitmodules": "git-meta",
+    "a/.GitAttributes": "git-meta",
+    ".gitmodules::$DATA": "git-meta",
+    ".git\u200cmodules": "git-meta",
+    "gitmod~1": "git-meta",
+    "GI7EBA~1": "git-meta",
+    "gi7d29~3": "git-meta",
+}
+FREE = [
+    "a", ".github/workflows/x.yml", ".gitignore", ".gitkeep", "git/x", "a b/c d", "caf\u00e9", "ab:y", "a.b.c", "..a",
+    ".a", "git~2", "mygit~1", ".gitx", "\u65e5\u672c", "a~1", "\u00a0x",
+]
+
+
+@pytest.mark.parametrize("path", RESERVED)
+def test_reserved_whatever_was_allowed(path):
+    found = reserved(path)
+    assert found is not None
+    assert (found.reason, found.lifted_by_exact_pattern) == (RESERVED[path], False)
+
+
+@pytest.mark.parametrize("path", LIFTABLE)
+def test_reserved_unless_named_exactly(path):
+    found = reserved(path)
+    assert found is not None
+    assert (found.reason, found.lifted_by_exact_pattern) == (LIFTABLE[path], True)
+    assert PathAuthority(("**",), ("**",), ()).judge(path).code == LIFTABLE[path]
+    assert PathAuthority(("**", path), ("**",), ()).judge(path).authorized
+
+
+@pytest.mark.parametrize("path", FREE)
+def test_ordinary_names_are_free(path):
+    assert reserved(path) is None
+
+
+@pytest.mark.parametrize(("path", "code", "words"), [
+    ("lib/x", "path", "outside the allowed paths"),
+    ("src/x", "path", "outside the paths that may be written"),
+    ("docs/secret/x", "path", "forbidden by the pattern `docs/secret/`"),
+    ("docs/.gitattributes", "git-meta", "steers git itself"),
+    (".gitattributes", "path", "outside the allowed paths"),
+    ("docs/.git/x", "git-dir", "git directory"),
+    (".git/x", "git-dir", "git directory"),
+    ("docs/a\\x", "path", "backslash"),
+])
+def test_the_first_reason_is_named(path, code, words):
+    judgement = PathAuthority(("docs/**", "src/"), ("docs/**",), ("docs/secret/",)).judge(path)
+    assert (judgement.authorized, judgement.code) == (False, code)
+    assert words in judgement.reason
+
+
+def test_a_message_prints_no_control_characters():
+    reason = PathAuthority((), (), ()).judge("a\x1b[31m\u202eb").reason
+    assert reason.isprintable()
+
+
+@given(st.text(st.sampled_from("a.gitGIT~1:/ \\-\u200c\u0301")), st.sampled_from([(), ("a",), ("**",), ("a/*",)]),
+       st.sampled_from([(), ("a/",), ("*g",)]))
+def test_authorized_is_the_conjunction(path, allowed, forbidden):
+    judgement = PathAuthority(allowed, ("**",), forbidden).judge(path)
+    assert judgement.authorized == (
+        judgement.allowed and judgement.writable and not judgement.forbidden and not judgement.reserved)
+    assert judgement.authorized == (judgement.code is None) == (judgement.reason is None)
+
+
+def test_no_component_that_a_disk_takes_for_git_is_free():
+    for letters in itertools.product(".", "gG", "iI", "tT", ("", ".", " ", ":x", "\u200d", ". :"), ("", "/x")):
+        found = reserved("a/" + "".join(letters))
+        assert found is not None
+        assert found.reason == "git-dir"
