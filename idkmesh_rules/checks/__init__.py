@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from idkmesh_rules.checks import files, manifest, patch, required_lines, worker_status
 from idkmesh_rules.checks.check import Case, Check
-from idkmesh_rules.checks.collect import Crash, collect
+from idkmesh_rules.checks.collect import collect
 from idkmesh_rules.model.facts import FactKind
 
 UNIFIED_DIFF_CHECKS: tuple[Check, ...] = (
@@ -21,4 +21,4 @@ def unified_diff_kinds() -> Mapping[str, FactKind]:
     return {kind.name: kind for check in UNIFIED_DIFF_CHECKS for kind in check.kinds}
 
 
-__all__ = ["UNIFIED_DIFF_CHECKS", "Case", "Check", "Crash", "collect", "unified_diff_kinds"]
+__all__ = ["UNIFIED_DIFF_CHECKS", "Case", "Check", "collect", "unified_diff_kinds"]

@@ -8,19 +8,10 @@ Invariants:
 
 import traceback
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from idkmesh_rules.checks.check import Case, Check, Emission, Key, Unjudged
+from idkmesh_rules.model.evaluation import CheckCrash
 from idkmesh_rules.model.facts import FactKind, FactStore, KindFacts, Origin, Row, Unknown, Value
-
-
-@dataclass(frozen=True, slots=True)
-class Crash:
-    """A check that raised: a bug of ours. `trace` is for the report to the maintainers, never for a verdict."""
-
-    check: str
-    error: str
-    trace: str
 
 
 class _KindUnderWay:
@@ -65,10 +56,10 @@ def _origin_order(origin: Origin) -> tuple[str, str, int, str]:
     return (origin.check, origin.locator, origin.line or 0, origin.pointer or "")
 
 
-def collect(checks: Sequence[Check], case: Case) -> tuple[FactStore, tuple[Crash, ...]]:
+def collect(checks: Sequence[Check], case: Case) -> tuple[FactStore, tuple[CheckCrash, ...]]:
     """Run all checks and return the frozen store and the crashes, in the order of the checks. Raises nothing of theirs."""
     kinds: dict[str, _KindUnderWay] = {}
-    crashes: list[Crash] = []
+    crashes: list[CheckCrash] = []
     for check in checks:
         under_way = [kinds.setdefault(kind.name, _KindUnderWay(kind)) for kind in check.kinds]
         try:
@@ -76,7 +67,7 @@ def collect(checks: Sequence[Check], case: Case) -> tuple[FactStore, tuple[Crash
         except Exception as error:
             # Any exception here is a bug in the check; swallowing it into the verdict is right only because it is
             # reported as a crash and leaves the kinds incomplete, so that nothing passes because of it.
-            crashes.append(Crash(check.id, f"{type(error).__name__}: {error}", traceback.format_exc()))
+            crashes.append(CheckCrash(check.id, f"{type(error).__name__}: {error}", traceback.format_exc()))
             for kind in under_way:
                 kind.gaps.append(f"error: the check {check.id} crashed")
                 kind.crashed = True

@@ -14,7 +14,7 @@ REQUIREMENT_LINE = FactKind(
     "requirement.line", "A line that the plan demands among the added or removed lines, and where it was found.",
     (Field("side", FieldType.ENUM, "among the added or the removed lines", key=True, values=("added", "removed")),
      Field("match", FieldType.ENUM, "equal to a whole line, or inside one", key=True, values=("whole", "substring")),
-     Field("text", FieldType.STRING, "the demanded text", key=True),
+     Field("text", FieldType.STRING, "the demanded text", key=True, secret=True),
      Field("present", FieldType.BOOL, "some line satisfies it"),
      Field("path", FieldType.STRING, "file of the first such line", optional=True),
      Field("line", FieldType.INT, "line of the patch, from 1", optional=True),

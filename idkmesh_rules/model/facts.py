@@ -61,7 +61,10 @@ Value = bool | int | str | None
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One typed field of a fact kind. `values` lists what an enum may be; a key field is never unknown or absent."""
+    """One typed field of a fact kind. `values` lists what an enum may be; a key field is never unknown or absent.
+
+    `secret` marks a verifier's expectation: under a hidden plan its value is masked in whatever is made to be shown.
+    """
 
     name: str
     type: FieldType
@@ -69,6 +72,7 @@ class Field:
     optional: bool = False
     key: bool = False
     values: tuple[str, ...] = ()
+    secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,171 @@
+"""The verifier's side: WorkUnit, plan and rule bundle, read and held against each other.
+
+Invariants: all violations of the verifier's documents are reported together; a pin is held against the raw bytes before
+they are parsed; a bundle is parsed, checked and proven once a process for the same bytes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from pathlib import Path
+
+from idkmesh_rules.checks import unified_diff_kinds
+from idkmesh_rules.contracts.binding import check_plan_binding, check_validator_sets
+from idkmesh_rules.contracts.digest import bytes_digest
+from idkmesh_rules.contracts.readers import read_evaluator_plan, read_work_unit
+from idkmesh_rules.contracts.strict_json import read_document
+from idkmesh_rules.errors import ContractError, PolicyError, Problem, Refusal
+from idkmesh_rules.model.bundle import Bundle, Floor
+from idkmesh_rules.model.documents import BundlePin, Document, EvaluatorPlan, WorkUnit
+from idkmesh_rules.model.facts import FactKind, Value
+from idkmesh_rules.model.limits import Limits
+from idkmesh_rules.observe.control import ControlFile, read_control_file
+from idkmesh_rules.policy import bind_parameters, floor_for, load_bundle, prove_floor
+from idkmesh_rules.resources import shipped_bundle, shipped_bundle_ids
+
+_OWN_BUNDLE = {"unified_diff": "unified-diff"}
+_SECRETS = ("/backend/required_", "/required_json", "/baseline")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A rule bundle ready to decide: checked, at or above its floor, with its parameters bound."""
+
+    control: ControlFile
+    bundle: Bundle
+    parameters: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """The verifier's side of an evaluation: WorkUnit, plan and rules, each read and fitting the others."""
+
+    unit: WorkUnit
+    plan: EvaluatorPlan
+    rules: Rules
+
+
+def validate(work_unit: Path, evaluator_plan: Path, *, bundle: Path | str | None = None, limits: Limits | None = None,
+             require_pin: bool = False) -> Contract:
+    """Hold WorkUnit, plan and rule bundle against each other before any work is handed out; raises Refusal."""
+    limits = limits or Limits()
+    unit_file = read_control_file(Path(work_unit), "WorkUnit", limits.document_bytes)
+    plan_file = read_control_file(Path(evaluator_plan), "evaluator plan", limits.plan_bytes)
+    return read_contract(unit_file, plan_file, bundle, limits, {}, require_pin=require_pin)
+
+
+def read_contract(unit_file: ControlFile, plan_file: ControlFile, bundle: Path | str | None, limits: Limits,
+                  digests: dict[str, str], *, require_pin: bool) -> Contract:
+    """Read and bind the verifier's documents; raises Refusal with every problem. `digests` is filled with what was read."""
+    problems: list[Problem] = []
+    unit = plan = rules = None
+    try:
+        unit = read_work_unit(_document(unit_file, "work-unit", limits.document_bytes, limits, digests))
+    except ContractError as error:
+        problems.extend(error.problems)
+    try:
+        plan = _plan(_document(plan_file, "evaluator-plan", limits.plan_bytes, limits, digests))
+    except ContractError as error:
+        problems.extend(error.problems)
+    if plan is not None:
+        try:
+            rules = _rules(plan, bundle, limits, digests, require_pin=require_pin)
+        except Refusal as refusal:
+            if not problems:
+                raise
+            problems.extend(refusal.problems)
+    if unit is None or plan is None or rules is None:
+        raise Refusal("document-invalid", "the verifier's own documents break their contracts", problems=tuple(problems))
+    check_plan_binding(unit, plan)
+    check_validator_sets(unit, plan, frozenset(rules.bundle.validators), rules.bundle.id)
+    return Contract(unit, plan, rules)
+
+
+def _document(control: ControlFile, name: str, most: int, limits: Limits, digests: dict[str, str]) -> Document:
+    document = read_document(control.data, name, str(control.path), max_bytes=most, max_depth=limits.json_depth)
+    digests[name] = document.digest
+    return document
+
+
+def _plan(document: Document) -> EvaluatorPlan:
+    try:
+        plan = read_evaluator_plan(document)
+    except ContractError as error:
+        if document.value.get("visibility") == "public":
+            raise
+        # Whatever is wrong with an expectation, its text stays with the verifier unless the plan says that it is public.
+        raise ContractError(tuple(
+            replace(problem, message="[hidden] this value breaks the plan's contract")
+            if problem.pointer is not None and problem.pointer.startswith(_SECRETS) else problem
+            for problem in error.problems)) from None
+    if plan is None:
+        raise Refusal("backend-unsupported", "the plan asks for a backend that this version doesn't evaluate", problems=(
+            Problem("only unified-diff plans (0.2, 0.3, 0.4) are evaluated", document.source, "/schema_version"),))
+    return plan
+
+
+def _rules(plan: EvaluatorPlan, asked: Path | str | None, limits: Limits, digests: dict[str, str], *, require_pin: bool) -> Rules:
+    control = read_control_file(_bundle_file(plan, asked), "rule bundle", limits.bundle_bytes)
+    digests["rule-bundle"] = bytes_digest(control.data)
+    _check_pin(plan.pin, digests["rule-bundle"], control, plan, require_pin=require_pin)
+    try:
+        bundle = _load(control.data, str(control.path))
+        parameters = bind_parameters(bundle, plan.pin.parameters)
+    except PolicyError as error:
+        raise Refusal("bundle-invalid", "the rule bundle or a parameter given to it is wrong", problems=error.problems) from None
+    if plan.pin.id is not None and plan.pin.id != bundle.id:
+        raise Refusal("bundle-pin-mismatch", "the rule bundle isn't the one that the plan pins", problems=(
+            Problem(f"the plan pins the bundle {plan.pin.id}, this one is {bundle.id}", str(control.path), line=1, column=1),))
+    if bundle.backend != plan.backend:
+        raise Refusal("bundle-backend", "the rule bundle is written for another backend", problems=(
+            Problem(f"the bundle is for {bundle.backend}, the plan asks for {plan.backend}", str(control.path), line=1, column=1),))
+    holes = _holes(bundle, tuple(sorted(parameters.items())))
+    if holes:
+        raise Refusal("bundle-below-floor", "the rule bundle could accept what its backend's floor forbids", problems=holes)
+    return Rules(control, bundle, parameters)
+
+
+def _bundle_file(plan: EvaluatorPlan, asked: Path | str | None) -> Path:
+    if asked is None:
+        name = plan.pin.id or _OWN_BUNDLE[plan.backend]
+        directory = shipped_bundle(name)
+    else:
+        directory = (shipped_bundle(asked) if isinstance(asked, str) else None) or Path(asked)
+        name = str(asked)
+        directory = directory if directory.is_dir() else None
+    if directory is None:
+        raise Refusal("bundle-unknown", f"there is no rule bundle {name}", problems=(
+            Problem(f"shipped bundles are: {', '.join(shipped_bundle_ids())}", name,
+                    hint="or name a directory that holds a bundle.yaml with --bundle"),))
+    return directory / "bundle.yaml"
+
+
+def _check_pin(pin: BundlePin, digest: str, control: ControlFile, plan: EvaluatorPlan, *, require_pin: bool) -> None:
+    if pin.digest is None and require_pin:
+        raise Refusal("bundle-unpinned", "the plan pins no rule bundle, and a pin was demanded", problems=(
+            Problem(f"the digest of the bundle in use is {digest}", plan.document.source, "/extensions"),))
+    if pin.digest is not None and pin.digest != digest:
+        raise Refusal("bundle-pin-mismatch", "the rule bundle isn't the one that the plan pins", problems=(
+            Problem(f"the plan pins {pin.digest}, the bundle's bytes are {digest}", str(control.path), line=1, column=1),))
+
+
+@cache
+def backend_kinds() -> Mapping[str, FactKind]:
+    """The fact kinds of the unified-diff backend, collected once."""
+    return unified_diff_kinds()
+
+
+@cache
+def backend_floor(backend: str) -> Floor:
+    """The floor of a backend, compiled once."""
+    return floor_for(backend, backend_kinds())
+
+
+@lru_cache(maxsize=16)
+def _load(data: bytes, name: str) -> Bundle:
+    return load_bundle(data, name, backend_kinds())
+
+
+@lru_cache(maxsize=64)
+def _holes(bundle: Bundle, parameters: tuple[tuple[str, Value], ...]) -> tuple[Problem, ...]:
+    return prove_floor(bundle, backend_floor(bundle.backend), dict(parameters))

@@ -1,0 +1,97 @@
+"""Publish a set of files as one directory: whole or not at all, never over something that exists.
+
+Invariants: files are written beside the target and the directory is renamed into place with RENAME_NOREPLACE, so that a
+reader sees everything or nothing, whatever dies when; the directory has mode 0700 and its files 0600.
+"""
+
+import ctypes
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from errno import EEXIST, EINVAL, ENOSYS, ENOTEMPTY
+from pathlib import Path
+
+from idkmesh_rules.errors import Problem, Refusal
+
+_NOREPLACE = 1
+_AT_FDCWD = -100
+
+
+def check_absent(output: Path) -> None:
+    """Raise Refusal `output-exists` when anything stands at `output`, even a dangling link or an empty directory."""
+    if os.path.lexists(output):
+        raise _exists(output)
+
+
+def publish(output: Path, files: Mapping[str, bytes], *, durable: bool) -> None:
+    """Make `output` with `files` (relative path → bytes); with `durable`, everything is on disk before it appears.
+
+    Raises Refusal `output-exists` or `output-unwritable`, and then leaves nothing of its own behind.
+    """
+    staging = output.parent / f".idkrules-{secrets.token_hex(8)}.partial"
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        staging.mkdir(mode=0o700)
+        try:
+            _fill(staging, files, durable)
+            _rename(staging, output)
+        except BaseException:
+            shutil.rmtree(staging, ignore_errors=True)
+            raise
+        if durable:
+            _sync_directory(output.parent)
+    except OSError as error:
+        if error.errno in (EEXIST, ENOTEMPTY) and os.path.lexists(output):
+            raise _exists(output) from None
+        raise Refusal("output-unwritable", "the output directory can't be written",
+                      problems=(Problem(error.strerror or str(error), str(output)),)) from None
+
+
+def _exists(output: Path) -> Refusal:
+    return Refusal("output-exists", "the output directory exists already",
+                   problems=(Problem("evidence is never overwritten", str(output), hint="name a directory that doesn't exist"),))
+
+
+def _fill(staging: Path, files: Mapping[str, bytes], durable: bool) -> None:
+    root = os.fspath(staging)
+    directories = {root}
+    for name, data in files.items():
+        path = f"{root}/{name}"
+        parent = path.rpartition("/")[0]
+        if parent not in directories:
+            os.mkdir(parent, 0o700)
+            directories.add(parent)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view):]
+            if durable:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    if durable:
+        for directory in directories:
+            _sync_directory(Path(directory))
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _rename(staging: Path, output: Path) -> None:
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    failed = renameat2 is None or renameat2(_AT_FDCWD, os.fsencode(staging), _AT_FDCWD, os.fsencode(output), _NOREPLACE) != 0
+    if not failed:
+        return
+    number = ENOSYS if renameat2 is None else ctypes.get_errno()
+    if number not in (ENOSYS, EINVAL):
+        raise OSError(number, os.strerror(number), os.fspath(output))
+    # Not every file system knows RENAME_NOREPLACE. A directory of our own making may be replaced, nobody else's.
+    output.mkdir(mode=0o700)
+    os.rename(staging, output)

@@ -1,0 +1,115 @@
+"""Findings: each violating fact of a blamed leaf, told to a person.
+
+Invariants: candidate text is escaped before it stands in a sentence; under a hidden plan the verifier's expectations are
+masked here, before any renderer sees them; at most a bounded number a condition, plus one that counts the rest.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from idkmesh_rules.model.bundle import Bundle, Form, Leaf
+from idkmesh_rules.model.evaluation import Finding
+from idkmesh_rules.model.facts import Category, FactStore, KindFacts, Row, Severity, Unknown, Value
+from idkmesh_rules.model.proof import ProofNode, causes
+from idkmesh_rules.model.text import printable
+from idkmesh_rules.model.truth import Truth
+from idkmesh_rules.policy import violations
+
+Mask = Callable[[str], str]
+
+
+def hidden_mask(secrets: tuple[str, ...]) -> Mask:
+    """A mask that turns the n-th of a hidden plan's expectations into `[hidden n]`, and any other text into `[hidden]`."""
+    numbers = {text: f"[hidden {position}]" for position, text in enumerate(dict.fromkeys(secrets), 1)}
+    return lambda text: numbers.get(text, "[hidden]")
+
+
+def reveal(text: str) -> str:
+    """The mask that masks nothing."""
+    return text
+
+
+def findings_of(name: str, node: ProofNode, leaves: Mapping[str, Leaf], store: FactStore, mask: Mask, most: int) -> Iterator[Finding]:
+    """The findings of a validator's (or the floor's) proof, condition by condition, in the order of the proof."""
+    if node.value is Truth.TRUE:
+        return
+    for blamed in causes(node):
+        leaf = leaves[blamed.condition]
+        if blamed.value is Truth.FALSE:
+            yield from _violations(name, blamed, leaf, store, mask, most)
+        else:
+            yield _undecided(name, blamed, leaf)
+
+
+def bundle_leaves(bundle: Bundle) -> Mapping[str, Leaf]:
+    """A bundle's leaves by name."""
+    return {name: condition for name, condition in bundle.conditions.items() if isinstance(condition, Leaf)}
+
+
+def _violations(name: str, node: ProofNode, leaf: Leaf, store: FactStore, mask: Mask, most: int) -> Iterator[Finding]:
+    template = leaf.finding or leaf.kind.finding
+    facts = store[leaf.kind.name]
+    rows = violations(leaf, node, store)
+    for position in rows[:most]:
+        row, origin = facts.rows[position], min(facts.origins[position], key=lambda found: found.line or 0)
+        told = _Told(facts, row, mask)
+        path = printable(template.path.format_map(told), 4096) if template.path else None
+        line = told.integer(template.line) if template.line else None
+        if line is not None and path is None:
+            path = printable(origin.locator, 4096)
+        yield Finding(name, leaf.name, template.severity, template.category, printable(template.summary.format_map(told)), path,
+                      line, origin)
+    if len(rows) > most:
+        yield Finding(name, leaf.name, template.severity, template.category,
+                      f"{leaf.name}: {len(rows) - most} more violations of the same kind")
+    if not rows:
+        yield Finding(name, leaf.name, template.severity, template.category, _shortfall(node, leaf))
+
+
+def _shortfall(node: ProofNode, leaf: Leaf) -> str:
+    seen = node.leaf
+    scope = seen.in_scope if seen else 0
+    subject = f"{leaf.kind.name} facts" + (" of the kind that it speaks of" if leaf.where else "")
+    if leaf.form is Form.COUNT:
+        return f"{leaf.name}: {scope} {subject}, which is outside its bounds"
+    return f"{leaf.name}: there is no fact to satisfy it ({scope} {subject})"
+
+
+def _undecided(name: str, node: ProofNode, leaf: Leaf) -> Finding:
+    seen = node.leaf
+    why = "an observation that it needs is unknown"
+    if node.value is Truth.NOT_APPLICABLE:
+        why = "nothing of what it speaks of is there"
+    elif seen is not None and not seen.complete:
+        why = seen.reason or "its facts are incomplete"
+    return Finding(name, leaf.name, Severity.INFO, Category.OTHER, printable(f"{leaf.name} could not be decided: {why}"))
+
+
+class _Told(Mapping[str, str]):
+    """A fact's fields as text for a template: the secret ones masked, the candidate's made printable."""
+
+    def __init__(self, facts: KindFacts, row: Row, mask: Mask) -> None:
+        self._facts, self._row, self._mask = facts, row, mask
+
+    def __getitem__(self, name: str) -> str:
+        position = self._facts.kind.index[name]
+        value = self._row[position]
+        text = _spell(value)
+        return self._mask(text) if self._facts.kind.fields[position].secret else text
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._facts.kind.index)
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    def integer(self, name: str) -> int | None:
+        value = self._row[self._facts.kind.index[name]]
+        return value if type(value) is int else None
+
+
+def _spell(value: Value | Unknown) -> str:
+    if isinstance(value, Unknown):
+        return f"unknown ({value.reason})"
+    if value is None:
+        return "absent"
+    return str(value).lower() if isinstance(value, bool) else str(value)

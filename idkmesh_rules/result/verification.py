@@ -1,0 +1,202 @@
+"""The VerificationResult 0.1: a decision with what it rests on, as the JSON value that is handed over.
+
+Invariants: work-unit fields come from the WorkUnit and the verifier from the plan, never from the manifest; one entry a
+required validator, plus `floor` where it decides; it is decision support and says so (design: outputs).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from idkmesh_rules._version import __version__
+from idkmesh_rules.checks import Check
+from idkmesh_rules.contracts.readers import EXTENSION
+from idkmesh_rules.model.bundle import Bundle
+from idkmesh_rules.model.documents import EvaluatorPlan, ResultManifest, WorkUnit
+from idkmesh_rules.model.evaluation import Finding
+from idkmesh_rules.model.facts import FactStore, Unknown
+from idkmesh_rules.model.proof import Decision, ProofNode, Recommendation, Status, causes
+from idkmesh_rules.model.truth import Truth
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the run took: UTC times, seconds, and the process's peak memory in MiB."""
+
+    started_at: datetime
+    finished_at: datetime
+    wall_seconds: float
+    cpu_seconds: float
+    max_rss_mb: float
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a result speaks of: the three documents."""
+
+    unit: WorkUnit
+    manifest: ResultManifest
+    plan: EvaluatorPlan
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFile:
+    """A written file that the result references: its path in the output directory, its type and digest."""
+
+    path: str
+    type: str
+    digest: str
+    description: str
+
+    @property
+    def id(self) -> str:
+        """The path without its suffix."""
+        return self.path.rpartition(".")[0]
+
+
+def notes_of(subject: Subject) -> tuple[str, ...]:
+    """Sentences that belong beside any recommendation: an unpinned bundle, further verifiers, too many attempts."""
+    unit, manifest, plan = subject.unit, subject.manifest, subject.plan
+    notes = []
+    if plan.pin.digest is None:
+        notes.append("The rule bundle is unpinned: the plan names no bundle digest.")
+    if unit.minimum_independent_verifiers > 1:
+        notes.append(f"This is 1 of {unit.minimum_independent_verifiers} required independent verifiers.")
+    if manifest.attempt > unit.max_attempts:
+        notes.append(f"Attempt {manifest.attempt} exceeds the {unit.max_attempts} that the WorkUnit grants.")
+    return tuple(notes)
+
+
+def verification_result(
+    subject: Subject, decision: Decision, bundle: Bundle, store: FactStore, *, findings: tuple[Finding, ...],
+    notes: tuple[str, ...], evidence: tuple[EvidenceFile, ...], checks: tuple[Check, ...], facts_digest: str,
+    decision_digest: str, measured: Measured, environment: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return the result as a JSON value that satisfies schemas/verification-result-0.1."""
+    unit, manifest, plan = subject.unit, subject.manifest, subject.plan
+    deterministic = decision.recommendation is not Recommendation.INSUFFICIENT_EVIDENCE
+    return {
+        "schema_version": "0.1",
+        "id": f"{manifest.id}/verification-{decision_digest.partition(':')[2][:12]}",
+        "result_manifest_id": manifest.id,
+        "work_unit_id": unit.id,
+        "work_unit_version": unit.version,
+        "attempt": manifest.attempt,
+        "verifier": dict(plan.verifier_value),
+        "independence": _independence(subject),
+        "status": decision.status.value,
+        "started_at": _timestamp(measured.started_at),
+        "finished_at": _timestamp(measured.finished_at),
+        "checks": list(_checks(subject, decision, bundle, findings, checks)),
+        "evidence": [{"id": file.id, "type": file.type, "locator": file.path, "digest": file.digest,
+                      "media_type": "application/yaml" if file.path.endswith(".yaml") else "application/json",
+                      "description": file.description} for file in evidence],
+        "findings": [_finding(finding) for finding in findings],
+        "metrics": _metrics(store, findings),
+        "resources": {"wall_seconds": measured.wall_seconds, "cpu_seconds": measured.cpu_seconds, "max_rss_mb": measured.max_rss_mb},
+        "provenance": {
+            "result_manifest_digest": manifest.document.digest, "work_unit_digest": unit.document.digest,
+            "source_revision": plan.binding.source_revision, "verifier_config_digest": plan.document.digest,
+            "environment": {"platform": environment["platform"], "python": environment["python"],
+                            "tool_versions": {"idkmesh-rules": __version__}},
+        },
+        "decision_support": {
+            "recommendation": decision.recommendation.value,
+            "confidence": 1.0 if deterministic else 0.0,
+            "rationale": " ".join((_rationale(decision), *notes)),
+        },
+        "extensions": {EXTENSION: {
+            "bundle": {"id": bundle.id, "version": bundle.version, "digest": bundle.digest},
+            "engine_version": __version__, "facts_digest": facts_digest, "decision_digest": decision_digest}},
+    }
+
+
+def _independence(subject: Subject) -> dict[str, Any]:
+    worker, verifier = subject.manifest.worker, subject.plan.verifier
+    family = verifier.model_family is not None and verifier.model_family == worker.model_family
+    return {
+        "independent_from_worker": worker.id != verifier.id,
+        "worker_id_observed": worker.id,
+        "shared_model_family": family,
+        "shared_runtime": worker.adapter == verifier.adapter,
+        "correlation_notes": "Compared by what both documents declare: ids, adapters, model providers and names.",
+    }
+
+
+def _checks(subject: Subject, decision: Decision, bundle: Bundle, findings: tuple[Finding, ...],
+            checks: tuple[Check, ...]) -> Iterator[dict[str, Any]]:
+    types = {validator.id: validator.type for validator in subject.unit.validators}
+    for outcome in decision.validators:
+        if outcome.required:
+            kinds = set(bundle.reads(outcome.id))
+            yield _check(outcome.id, types.get(outcome.id, "other"), outcome.status, outcome.node, kinds, findings, checks)
+    floor = decision.floor
+    if floor is not None and floor.decides:
+        kinds = {leaf.leaf.kind for leaf in floor.node.children if leaf.leaf is not None}
+        yield _check("floor", "policy", floor.status, floor.node, kinds, findings, checks)
+
+
+def _check(name: str, check_type: str, status: Status, node: ProofNode, kinds: set[str], findings: tuple[Finding, ...],
+           checks: tuple[Check, ...]) -> dict[str, Any]:
+    blamed = () if node.value is Truth.TRUE else causes(node)
+    value = {
+        "id": name,
+        "type": "other" if check_type == "benchmark" else check_type,
+        "required": True,
+        "status": status.value,
+        "summary": f"{status.value}: " + (", ".join(leaf.condition for leaf in blamed) if blamed else f"all {len(node.children)} conditions hold"),
+        "evidence_ids": [f"evidence/{check.id}" for check in checks if any(kind.name in kinds for kind in check.kinds)],
+    }
+    mine = [finding.summary for finding in findings if finding.validator == name]
+    if mine:
+        value["diagnostics"] = "\n".join(mine[:20])
+    return value
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    value: dict[str, Any] = {"severity": finding.severity.value, "category": finding.category.value, "summary": finding.summary}
+    if finding.path is not None:
+        value["path"] = finding.path
+    if finding.line is not None:
+        value["line"] = finding.line
+    return value
+
+
+def _metrics(store: FactStore, findings: tuple[Finding, ...]) -> dict[str, int | None]:
+    candidate = next((row for row in store["candidate.file"].rows if row[0] == "candidate"), None)
+    size = candidate[store["candidate.file"].kind.index["bytes"]] if candidate else None
+    changes = store["patch.file"]
+    return {
+        "candidate_change_count": len(changes.rows) if changes.complete else None,
+        "candidate_bytes": size if type(size) is int else None,
+        "facts": sum(len(kind.rows) for kind in store),
+        "unknown_facts": sum(any(type(value) is Unknown for value in row) for kind in store if kind.has_unknowns for row in kind.rows),
+        "findings": len(findings),
+    }
+
+
+def _rationale(decision: Decision) -> str:
+    match decision.recommendation:
+        case Recommendation.ACCEPT:
+            told = f"All {sum(outcome.required for outcome in decision.validators)} required validators passed."
+        case Recommendation.REJECT:
+            told = f"Failed: {_named(decision, Status.FAILED)}."
+        case Recommendation.ESCALATE:
+            told = "All required validators passed, and a condition asks for a person: " + ", ".join(
+                node.condition for node in decision.escalations if node.value in (Truth.TRUE, Truth.UNKNOWN)) + "."
+        case _:
+            told = f"The evidence doesn't suffice: {_named(decision, Status.INCONCLUSIVE, Status.ERROR) or 'nothing was decided'}."
+    return told + " This is decision support, not merge authority."
+
+
+def _named(decision: Decision, *statuses: Status) -> str:
+    names = [f"{outcome.id} ({', '.join(leaf.condition for leaf in causes(outcome.node)) or 'not implemented'})"
+             for outcome in decision.validators if outcome.required and outcome.status in statuses]
+    if decision.floor is not None and decision.floor.decides and decision.floor.status in statuses:
+        names.append(f"floor ({', '.join(leaf.condition for leaf in causes(decision.floor.node))})")
+    return "; ".join(names)
+
+
+def _timestamp(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
