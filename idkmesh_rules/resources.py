@@ -30,3 +30,8 @@ def shipped_bundle(bundle_id: str) -> Path | None:
 def shipped_bundle_ids() -> tuple[str, ...]:
     """The ids of all shipped rule bundles, sorted."""
     return tuple(sorted(path.name for path in _data("policies").iterdir() if path.is_dir()))
+
+
+def self_test_cases() -> tuple[Path, ...]:
+    """The directories of the self-test's cases, sorted; they lie inside the package in a wheel and in a checkout alike."""
+    return tuple(sorted(path.parent for path in (_PACKAGE / "selftest").glob("*/*/expected.json")))

@@ -34,6 +34,7 @@ PATCH_FILE = FactKind(
     (Field("index", FieldType.INT, "position in the patch, from 0", key=True),
      Field("operation", FieldType.ENUM, "what the section does",
            values=("add", "modify", "delete", "rename", "copy", "mode_only")),
+     Field("path", FieldType.STRING, "path after, or before where nothing is after"),
      Field("old_path", FieldType.STRING, "path before", optional=True),
      Field("new_path", FieldType.STRING, "path after", optional=True),
      Field("old_mode", FieldType.STRING, "git mode before, when printed", optional=True),
@@ -45,12 +46,15 @@ PATCH_FILE = FactKind(
      Field("gains_exec", FieldType.BOOL, "becomes executable"),
      Field("added_lines", FieldType.INT, "lines added"),
      Field("removed_lines", FieldType.INT, "lines removed")),
-    FindingTemplate(Severity.HIGH, Category.SECURITY, "{operation} of {new_path}", path="{new_path}"))
+    FindingTemplate(Severity.HIGH, Category.SECURITY, "{path}: {operation}", path="{path}"),
+    (Invariant("a path is there on some side", ("old_path", "new_path"), lambda old, new: old is not None or new is not None),
+     Invariant("the path is the one after, else the one before", ("path", "old_path", "new_path"),
+               lambda path, old, new: path == (old if new is None else new))))
 
 PATCH_PATH = FactKind(
     "patch.path", "A path that the patch touches or reads, and whether the WorkUnit lets it.",
     (Field("path", FieldType.STRING, "repository path", key=True),
-     Field("side", FieldType.ENUM, "before or after the change", key=True, values=("old", "new")),
+     Field("side", FieldType.ENUM, "before the change only, or after it", key=True, values=("old", "new")),
      Field("allowed", FieldType.BOOL, "matched by constraints.allowed_paths"),
      Field("writable", FieldType.BOOL, "matched by permissions.filesystem_write"),
      Field("forbidden", FieldType.BOOL, "matched by constraints.forbidden_paths"),
@@ -89,7 +93,7 @@ def _structure(case: Case) -> Iterator[Emission]:
            opinion.verdict, opinion.reason)
     yield Emission(PATCH_STRUCTURE, row, Origin(check, locator))
     for file in patch.files:
-        yield Emission(PATCH_FILE, (file.index, file.operation, file.old_path, file.new_path, file.old_mode, file.new_mode,
+        yield Emission(PATCH_FILE, (file.index, file.operation, file.new_path or file.old_path, file.old_path, file.new_path, file.old_mode, file.new_mode,
                                     file.symlink, file.submodule, file.binary, file.mode_changed, file.gains_exec,
                                     file.added_lines, file.removed_lines), Origin(check, locator, line=file.line))
 
@@ -118,7 +122,9 @@ def _scope_asked(case: Case) -> Asked:
     reason = _unparsed(patch)
     if isinstance(patch, Unjudged) or reason is not None:
         return {PATCH_PATH.name: Unjudged(reason or "not parsed")}
-    sides = {(file.old_path, "old") for file in patch.files} | {(file.new_path, "new") for file in patch.files}
+    # A file that keeps its path has one subject, on the new side.
+    sides = {(file.old_path, "old") for file in patch.files if file.old_path != file.new_path}
+    sides |= {(file.new_path, "new") for file in patch.files}
     return {PATCH_PATH.name: frozenset(key for key in sides if key[0] is not None)}
 
 

@@ -48,20 +48,19 @@ def bundle_leaves(bundle: Bundle) -> Mapping[str, Leaf]:
 def _violations(name: str, node: ProofNode, leaf: Leaf, store: FactStore, mask: Mask, most: int) -> Iterator[Finding]:
     template = leaf.finding or leaf.kind.finding
     facts = store[leaf.kind.name]
-    rows = violations(leaf, node, store)
-    for position in rows[:most]:
-        row, origin = facts.rows[position], min(facts.origins[position], key=lambda found: found.line or 0)
-        told = _Told(facts, row, mask)
-        path = printable(template.path.format_map(told), 4096) if template.path else None
-        line = told.integer(template.line) if template.line else None
+    told = violations(node, store)[:most]
+    for violation in told:
+        fields, origin = _Told(facts, violation.row, mask), violation.origins[0]
+        path = printable(template.path.format_map(fields), 4096) if template.path else None
+        line = fields.integer(template.line) if template.line else None
         if line is not None and path is None:
             path = printable(origin.locator, 4096)
-        yield Finding(name, leaf.name, template.severity, template.category, printable(template.summary.format_map(told)), path,
+        yield Finding(name, leaf.name, template.severity, template.category, printable(template.summary.format_map(fields)), path,
                       line, origin)
-    if len(rows) > most:
-        yield Finding(name, leaf.name, template.severity, template.category,
-                      f"{leaf.name}: {len(rows) - most} more violations of the same kind")
-    if not rows:
+    rest = (node.leaf.deciding if node.leaf else 0) - len(told)
+    if told and rest > 0:
+        yield Finding(name, leaf.name, template.severity, template.category, f"{leaf.name}: {rest} more violations of the same kind")
+    if not told:
         yield Finding(name, leaf.name, template.severity, template.category, _shortfall(node, leaf))
 
 

@@ -1,0 +1,52 @@
+# Two commands for a newcomer: `make demo` and `make test`. Nothing but Python >= 3.11 has to be there.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+SEED ?= 1
+CASES ?= 20000
+
+.PHONY: help venv demo test lint types imports coverage fuzz bench fixtures wheel clean
+
+help:
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
+
+$(BIN)/.ready: pyproject.toml requirements-dev.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "idkmesh-rules needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --requirement requirements-dev.txt
+	@touch $@
+
+venv: $(BIN)/.ready ## make the virtual environment
+
+demo: venv ## run the main job on the shipped fixtures and print why
+	@$(BIN)/python fixtures/demo.py
+
+test: venv ## run the tests
+	$(BIN)/python -m pytest -q -n 2
+
+lint: venv ## ruff
+	$(BIN)/ruff check .
+
+types: venv ## mypy --strict
+	$(BIN)/mypy
+
+imports: venv ## one direction of imports, no I/O in the core
+	$(BIN)/lint-imports
+
+coverage: venv ## branch coverage of the whole test suite
+	$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term-missing:skip-covered
+
+fuzz: venv ## the differential fuzzer: make fuzz CASES=100000 SEED=7
+	$(BIN)/python -m tests.adversarial.fuzz --cases $(CASES) --seed $(SEED)
+
+bench: venv ## every benchmark, ratios printed
+	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+fixtures: venv ## build fixtures/ and the self-test data anew
+	$(BIN)/python fixtures/build.py
+
+wheel: venv ## build the wheel into dist/
+	$(BIN)/python -m build --wheel --outdir dist .
+
+clean: ## remove what was built
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,7 @@
+"""`python -m idkmesh_rules` is `idkrules`."""
+
+import sys
+
+from idkmesh_rules.cli import main
+
+sys.exit(main())

@@ -1,0 +1,47 @@
+"""`idkrules evaluate`: one candidate, one decision."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from idkmesh_rules.cli.options import BundleName, Format, OutputFormat, PlanFile, RequirePin, WorkUnitFile
+
+
+def evaluate(
+    work_unit: WorkUnitFile,
+    result_manifest: Annotated[Path, typer.Option("--result-manifest", metavar="FILE", help="The worker's claim.")],
+    evaluator_plan: PlanFile,
+    candidate_root: Annotated[Path, typer.Option("--candidate-root", metavar="DIR", help="The directory that holds the candidate.")],
+    output_dir: Annotated[Path, typer.Option("--output-dir", metavar="DIR", help="Where to write the evidence; must not exist.")],
+    bundle: BundleName = None,
+    output_format: OutputFormat = Format.TEXT,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing; the exit code and the evidence tell.")] = False,
+    require_pin: RequirePin = False,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Show a hidden plan's expectations in the result.")] = False,
+) -> int:
+    """Look at a candidate's bytes, decide by rules, and write the evidence."""
+    import sys
+
+    from idkmesh_rules.cli.exits import REFUSED, REJECT
+    from idkmesh_rules.cli.output import complain, emit, wants_colour
+    from idkmesh_rules.errors import Refusal
+    from idkmesh_rules.pipeline.evaluation import evaluate as run
+    from idkmesh_rules.render import text
+
+    try:
+        evaluation = run(work_unit, result_manifest, evaluator_plan, candidate_root, output_dir=output_dir, bundle=bundle,
+                         require_pin=require_pin, reveal_hidden=reveal)
+    except Refusal as refusal:
+        code = REJECT if refusal.fault == "worker" else REFUSED
+        if output_format is Format.JSON and not quiet:
+            return emit(text.refusal_json(refusal), code)
+        complain(text.refusal_text(refusal, colour=wants_colour(sys.stderr)))
+        return code
+    for crash in evaluation.crashes:
+        complain(text.crash_text(crash))
+    if quiet:
+        return evaluation.exit_code
+    if output_format is Format.JSON:
+        return emit(text.result_json(evaluation), evaluation.exit_code)
+    return emit(text.evaluation_text(evaluation, colour=wants_colour(sys.stdout)), evaluation.exit_code)

@@ -1,0 +1,52 @@
+"""Printing: results on stdout, everything else on stderr, colour only for a terminal that wants it.
+
+Invariants: a reader that goes away (`| head`) doesn't change the exit code; an output that can't be written does, to 4,
+because a result that nobody received must not look delivered.
+"""
+
+import os
+import sys
+from typing import TextIO
+
+from idkmesh_rules.cli.exits import REFUSED
+
+
+def emit(text: str, code: int) -> int:
+    """Print `text` on stdout and return `code`, or 4 if stdout can't be written."""
+    return REFUSED if _write(sys.stdout, text) else code
+
+
+def complain(text: str) -> None:
+    """Print `text` on stderr, as far as there is one."""
+    _write(sys.stderr, text)
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Whether `stream` is a terminal whose user has not asked for plain text (NO_COLOR, TERM=dumb)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _write(stream: TextIO, text: str) -> bool:
+    """Write a line; return whether that failed for another reason than a reader that went away."""
+    try:
+        encoding = stream.encoding or "utf-8"
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        stream.flush()
+    except BrokenPipeError:
+        _detach(stream)
+    except (OSError, ValueError) as error:
+        _detach(stream)
+        if stream is sys.stdout:
+            complain(f"idkrules: the output can't be written: {error}")
+        return True
+    return False
+
+
+def _detach(stream: TextIO) -> None:
+    """Point the descriptor at nothing, so that the interpreter's own flush at exit can't fail again."""
+    try:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, stream.fileno())
+        os.close(nothing)
+    except (OSError, ValueError):
+        return
