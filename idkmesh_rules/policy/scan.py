@@ -1,0 +1,121 @@
+"""What a leaf's `where` and `must` say of every fact of its kind, and the counts that the truth tables need.
+
+Invariants: m is `where` and w is `must` on one fact, Kleene over the fields; each fact is looked at once; the short cut
+for equality counts rows and is taken only where it can't differ from the long way.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from operator import countOf, itemgetter
+from typing import Any
+
+from idkmesh_rules.model.bundle import Demand, Form, Leaf, Operator
+from idkmesh_rules.model.facts import KindFacts, Row, Value
+from idkmesh_rules.model.truth import Truth
+from idkmesh_rules.policy.predicate import Test, compiled, filled
+
+_UNKNOWN, _TRUE, _FALSE = Truth.UNKNOWN, Truth.TRUE, Truth.FALSE
+_NEGATED = {_TRUE: _FALSE, _FALSE: _TRUE, _UNKNOWN: _UNKNOWN}
+
+Conjunction = Callable[[Row], Truth]
+
+
+@dataclass(slots=True)
+class Scan:
+    """Rows by what was said of them: m=T, m=U, m=T ∧ w=F, and those that leave the leaf undecided."""
+
+    in_scope: list[int] = field(default_factory=list)
+    perhaps: list[int] = field(default_factory=list)
+    violating: list[int] = field(default_factory=list)
+    undecided: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The demands of a `where` or a `must`, compiled: name, position and test of each field."""
+
+    tests: tuple[tuple[str, int, Test], ...]
+
+    def judge(self, row: Row) -> Truth:
+        """The conjunction on one row; true if nothing is demanded."""
+        value = _TRUE
+        for _name, position, test in self.tests:
+            said = test(row[position])
+            if said is _FALSE:
+                return _FALSE
+            if said is _UNKNOWN:
+                value = _UNKNOWN
+        return value
+
+    def fields(self, row: Row, wanted: Truth) -> tuple[str, ...]:
+        """The fields of which the conjunction has the value `wanted`."""
+        return tuple([name for name, position, test in self.tests if test(row[position]) is wanted])
+
+
+def part(leaf: Leaf, demands: tuple[Demand, ...], parameters: Mapping[str, Value]) -> Part:
+    """Compile some demands of a leaf under `parameters`."""
+    index = leaf.kind.index
+    return Part(
+        tuple([(demand.field.name, index[demand.field.name], compiled(demand, parameters)) for demand in demands])
+    )
+
+
+def scanner(form: Form, where: Part, must: Part) -> Callable[[KindFacts], Scan]:
+    """Scan rows the long way. Under `none` the whole kind is in scope and `where` is what must not hold."""
+    negated = form is Form.NONE
+    scope, demand = (Part(()), where) if negated else (where, must)
+
+    def scan(facts: KindFacts) -> Scan:
+        seen = Scan()
+        for index, row in enumerate(facts.rows):
+            m = scope.judge(row)
+            if m is _FALSE:
+                continue
+            w = _NEGATED[demand.judge(row)] if negated else demand.judge(row)
+            if m is _TRUE:
+                seen.in_scope.append(index)
+                if w is _FALSE:
+                    seen.violating.append(index)
+                elif w is _UNKNOWN:
+                    seen.undecided.append(index)
+            else:
+                seen.perhaps.append(index)
+                if w is not _TRUE:
+                    seen.undecided.append(index)
+        return seen
+
+    return scan
+
+
+def quick_scope(leaf: Leaf, parameters: Mapping[str, Value]) -> Callable[[KindFacts], int] | None:
+    """Count the facts in scope if all of them certainly meet `must` and none is perhaps in scope, else return -1.
+
+    None where the leaf isn't `one` or `every`, demands more than equality, or chooses by anything but key fields (which
+    are never unknown): an unknown value equals no literal, so that equal counts leave no doubt.
+    """
+    if leaf.form not in (Form.ONE, Form.EVERY):
+        return None
+    if not all(demand.operator is Operator.IN and len(demand.operands) == 1 for demand in leaf.demands):
+        return None
+    if not all(demand.field.key for demand in leaf.where):
+        return None
+    whole, expected = _equality(leaf, leaf.demands, parameters)
+    if not leaf.where:
+        return lambda facts: count if (count := countOf(map(whole, facts.rows), expected)) == len(facts.rows) else -1
+    scope, chosen = _equality(leaf, leaf.where, parameters)
+
+    def quick(facts: KindFacts) -> int:
+        rows = facts.rows
+        count = countOf(map(scope, rows), chosen)
+        return count if count == countOf(map(whole, rows), expected) else -1
+
+    return quick
+
+
+def _equality(
+    leaf: Leaf, demands: tuple[Demand, ...], parameters: Mapping[str, Value]
+) -> tuple[Callable[[Row], Any], object]:
+    index = leaf.kind.index
+    values = tuple([filled(demand.operands[0], parameters) for demand in demands])
+    getter = itemgetter(*[index[demand.field.name] for demand in demands])
+    return getter, values if len(values) > 1 else values[0]

@@ -1,0 +1,199 @@
+"""Rules that only look like rules: what can't be true, can't be false, or says nothing that its neighbours don't say.
+
+Invariants: a mistake is reported only where it is certain for every fact set that satisfies the kinds' declared
+invariants (design: facts-and-policy, *Rule bundle language v1*); parameters count with their defaults where a
+condition is judged alone, and what mentions one is never called superfluous, because a plan may set it.
+"""
+
+from collections.abc import Mapping
+
+from idkmesh_rules.model.bundle import Bundle, Combination, Condition, Demand, Form, Leaf, Mark, OnEmpty, ParameterRef
+from idkmesh_rules.model.facts import Value
+from idkmesh_rules.model.truth import Truth
+from idkmesh_rules.policy.abstract import (
+    AbstractRow,
+    Conjunction,
+    TooManyRows,
+    atoms,
+    linked_fields,
+    rows,
+)
+from idkmesh_rules.policy.cases import Case, cases
+from idkmesh_rules.policy.entail import claim, implied
+from idkmesh_rules.policy.predicate import filled
+from idkmesh_rules.policy.problems import Problems
+
+_TRUE, _FALSE = Truth.TRUE, Truth.FALSE
+
+
+def check_meaning(bundle: Bundle, problems: Problems) -> None:
+    """Report conditions, demands and conjuncts of a checked bundle that mean nothing."""
+    defaults = {name: parameter.default for name, parameter in bundle.parameters.items()}
+    for leaf in bundle.conditions.values():
+        if isinstance(leaf, Leaf):
+            _Alone(leaf, defaults, problems).check()
+    if problems:
+        return
+    conjunctions: list[tuple[str, tuple[str, ...]]] = [
+        (name, each.children)
+        for name, each in bundle.conditions.items()
+        if isinstance(each, Combination) and each.form is Form.ALL
+    ]
+    conjunctions += [(each.id, each.children) for each in bundle.validators.values()]
+    for owner, names in conjunctions:
+        _check_neighbours(owner, names, bundle.conditions, problems)
+
+
+class _Alone:
+    """One leaf by itself, over known facts."""
+
+    def __init__(self, leaf: Leaf, defaults: Mapping[str, Value], problems: Problems) -> None:
+        self._leaf = leaf
+        self._defaults = defaults
+        self._problems = problems
+        self._mark = leaf.mark or Mark(1, 1)
+        self._where = atoms(leaf.where, defaults)
+        self._must = atoms(leaf.must, defaults)
+
+    def check(self) -> None:
+        before = len(self._problems)
+        for demand in self._leaf.demands:
+            self._check_demand(demand)
+        if len(self._problems) > before:
+            return
+        try:
+            self._check_leaf(list(rows(self._leaf.kind, self._where + self._must, unknowns=False)))
+            for part, demands in ((self._where, self._leaf.where), (self._must, self._leaf.must)):
+                self._check_conjuncts(part, demands)
+        except TooManyRows:
+            return  # nothing can be said for certain
+
+    def _check_demand(self, demand: Demand) -> None:
+        own = atoms((demand,), self._defaults)
+        truths = {row.truths[own[0]] for row in rows(self._leaf.kind, own, unknowns=False)}
+        mark, name, kind = demand.mark or self._mark, demand.field.name, self._leaf.kind.name
+        if _TRUE not in truths:
+            self._problems.add(mark, f"no {kind} can meet this demand of {name}", "change the demand")
+        elif _FALSE not in truths:
+            self._problems.add(mark, f"every {kind} meets this demand of {name}", "remove the demand, or change it")
+
+    def _check_leaf(self, facts: list[AbstractRow]) -> None:
+        leaf = self._leaf
+        scoped = [row for row in facts if row.conjunction(self._where) is _TRUE]
+        met = [row for row in scoped if row.conjunction(self._must) is _TRUE]
+        match leaf.form:
+            case Form.COUNT:
+                self._check_bounds(bool(scoped))
+                return
+            case Form.NONE:
+                holds, fails = len(scoped) < len(facts), bool(scoped)
+            case Form.EVERY:
+                holds, fails = bool(met), len(met) < len(scoped)
+            case _:
+                holds, fails = bool(met), True
+        never = f"no {leaf.kind.name} can meet where" + (" and must together" if leaf.must and scoped else "")
+        always = (
+            f"every {leaf.kind.name} meets where"
+            if leaf.form is Form.NONE
+            else f"every {leaf.kind.name} in scope meets must"
+        )
+        if not holds and leaf.on_empty is not OnEmpty.PASS:
+            self._report(False, always if leaf.form is Form.NONE else never)
+        elif not fails and leaf.on_empty is not OnEmpty.FAIL:
+            self._report(True, always if scoped else never)
+
+    def _check_bounds(self, possible: bool) -> None:
+        leaf = self._leaf
+        least, most = (filled(bound, self._defaults) for bound in (leaf.at_least, leaf.at_most))
+        fewest = least if isinstance(least, int) else 0
+        highest = most if isinstance(most, int) else None
+        if highest is not None and highest < max(fewest, 0):
+            self._report(False, f"no number is at least {max(fewest, 0)} and at most {highest}")
+        elif fewest <= 0 and highest is None:
+            self._report(True, f"every number is at least {fewest}")
+        elif not possible:
+            self._report(fewest <= 0, f"no {leaf.kind.name} can meet where")
+
+    def _report(self, value: bool, why: str) -> None:
+        self._problems.add(
+            self._mark,
+            f"{self._leaf.name} can't be {'false' if value else 'true'}: {why}",
+            "change its demands, or remove it",
+        )
+
+    def _check_conjuncts(self, part: Conjunction, demands: tuple[Demand, ...]) -> None:
+        """A demand is superfluous if its conjunction has the same value without it on all facts, unknown fields too."""
+        context = self._where if part is self._must and self._leaf.form is not Form.NONE else ()
+        if len(part) + len(context) < 2:
+            return
+        for own, demand in zip(part, demands, strict=True):
+            others = tuple([atom for atom in part if atom is not own])
+            tied = linked_fields(self._leaf.kind, (own.field,), ())
+            if (
+                not others
+                or ParameterRef in map(type, demand.operands)
+                or not tied.intersection(a.field for a in others + context)
+            ):
+                continue
+            same = all(
+                row.conjunction(part) is row.conjunction(others)
+                for row in rows(self._leaf.kind, (*context, *part), unknowns=True)
+                if row.conjunction(context) is not _FALSE
+            )
+            if same:
+                self._problems.add(
+                    demand.mark or self._mark,
+                    f"this demand of {demand.field.name} follows from the others",
+                    "remove it",
+                )
+
+
+def _check_neighbours(
+    owner: str, names: tuple[str, ...], conditions: Mapping[str, Condition], problems: Problems
+) -> None:
+    """Report each conjunct that follows from the others, later ones first; what was reported is no reason any more."""
+    kept = list(names)
+    claims = _Claims(conditions)
+    for name in reversed(names):
+        others = [other for other in kept if other != name]
+        if claims.follows(name, others):
+            kept.remove(name)
+            alone = next((other for other in others if claims.follows(name, [other])), None)
+            reason = alone or "its neighbours"
+            problems.add(
+                conditions[name].mark or Mark(1, 1),
+                f"in {owner}, {name} follows from {reason}",
+                f"remove {name} from {owner}, or change what it demands",
+            )
+
+
+class _Claims:
+    """What named conditions claim, apart from leaves that mention a parameter."""
+
+    def __init__(self, conditions: Mapping[str, Condition]) -> None:
+        self._conditions = conditions
+        leaves = [leaf for leaf in conditions.values() if isinstance(leaf, Leaf) and not _mentions_parameter(leaf)]
+        self._claims = {leaf.name: claim(leaf, {}) for leaf in leaves}
+
+    def follows(self, name: str, others: list[str]) -> bool:
+        """Whether a condition passes in each case in which the others do, at least one of which is then true."""
+        wanted = cases((name,), self._conditions)
+        if not all(leaf.name in self._claims for case in wanted for leaf in case):
+            return False
+        kinds = {leaf.kind.name for case in wanted for leaf in case}
+        return all(self._in_case(wanted, kinds, given) for given in cases(others, self._conditions))
+
+    def _in_case(self, wanted: tuple[Case, ...], kinds: set[str], given: Case) -> bool:
+        if all(leaf.on_empty is OnEmpty.NOT_APPLICABLE for leaf in given):
+            return False  # the others may all be not applicable, and then this one makes the conjunction true
+        known = [self._claims[leaf.name] for leaf in given if leaf.kind.name in kinds and leaf.name in self._claims]
+        return bool(known) and any(
+            all(implied(self._claims[leaf.name], known) is None for leaf in case) for case in wanted
+        )
+
+
+def _mentions_parameter(leaf: Leaf) -> bool:
+    bounds = (leaf.at_least, leaf.at_most)
+    return any(
+        isinstance(operand, ParameterRef) for operand in (*bounds, *(each for d in leaf.demands for each in d.operands))
+    )
