@@ -4,68 +4,85 @@ Invariants:
 
 * Counts alone end a hunk. Every line of a body begins with a space, ``+`` or ``-``, is empty (context whose space a
   mailer took away), or is the marker for a missing line end.
-* A whole run of lines is taken at once only if its counts of each kind fit into what the hunk still lacks; each line
-  takes at least one, so no line of such a run can lie behind the hunk's end.
-* Time is linear: a byte is seen by one pattern and three counts, or in lines over ``_LONG`` bytes only by ``find``.
+* Lines are taken many at once only if their counts of each kind fit into what the hunk still lacks; each line takes at
+  least one, so none of them can lie behind the hunk's end. Otherwise they are taken one by one.
+* A window ends behind a whole line, and a line that is longer than a window is looked at only for its end.
 """
 
 import re
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import Final
 
 from idkmesh_rules.diff.refusal import Refusal, quote
 from idkmesh_rules.diff.values import Hunk
 
-_NUMBER: Final = rb"(0|[1-9][0-9]{0,9})"
-_RANGES: Final = rb"@@ -%b(?:,%b)? \+%b(?:,%b)? @@[^\n]*+\n" % ((_NUMBER,) * 4)
-_START: Final = re.compile(_RANGES)
-_RUN: Final = re.compile(rb"(?:[ +-][^\n]*+\n)*+")
+NUMBER: Final = rb"(0|[1-9][0-9]{0,9})"
+# The four numbers, and then the lines that may be the body, with the line end before them: each begins behind one.
+HUNK: Final = rb"@@ -%b(?:,%b)? \+%b(?:,%b)? @@[^\n]*+(\n(?:[ +-][^\n]*+\n)*+)" % ((NUMBER,) * 4)
+_HUNK: Final = re.compile(HUNK)
+_CONTENT: Final = re.compile(rb"[ \n+-]*+")
+SMALL: Final = 1 << 12
 _WINDOW: Final = 1 << 16
-_LONG: Final = 512
+_LONG: Final = 1 << 10
+# The sizes of most hunks, and of one that prints none; quicker than int().
+NUMBERS: Final[dict[bytes | None, int]] = {None: 1, **{str(size).encode("ascii"): size for size in range(1, 64)}}
 _MARKER: Final = re.compile(rb"\\ [^\x00-\x1f\x7f]{10,}+\n")
 
-_PLUS, _MINUS, _SPACE, _LF, _BACKSLASH, _AT = b"+- \n\\@"
+_PLUS, _MINUS, _LF, _BACKSLASH = b"+-\n\\"
+_first_byte: Final = itemgetter(0)
+_tuple: Final = tuple.__new__
 
 
 def read_hunks(data: bytes, pos: int, line: int, room: int) -> tuple[int, int, list[Hunk], int, int]:
     """Read the hunks of one section; raises `Refusal`.
 
-    ``pos`` and ``line`` are those of the first ``@@``; at most ``room`` hunks are read. Returns where the section's
+    ``pos`` and ``line`` are those of the first ``@@``; over ``room`` hunks are refused. Returns where the section's
     content ends, the line there, the hunks, and how many lines they add and remove.
     """
     hunks: list[Hunk] = []
-    size, all_added, all_removed, old_end, new_end, closed = len(data), 0, 0, 0, 0, False
+    all_added, all_removed, old_end, new_end, closed = 0, 0, 0, 0, False
+    match, append = _HUNK.match, hunks.append
     while True:
-        found = _START.match(data, pos)
-        if not found:
-            raise Refusal("malformed", pos, f"{quote(data, pos)} is not `@@ -START,COUNT +START,COUNT @@`")
-        if len(hunks) >= room:
-            raise Refusal("limit", pos, "there are more hunks than are read")
-        old_text, old_size, new_text, new_size = found.groups()
+        found = match(data, pos, pos + SMALL) or _start_of_long(data, pos)
+        old_text, old_size, new_text, new_size, body = found.groups()
         old_start, new_start = int(old_text), int(new_text)
-        old_count = 1 if old_size is None else int(old_size)
-        new_count = 1 if new_size is None else int(new_size)
+        old_count = NUMBERS.get(old_size) or int(old_size)
+        new_count = NUMBERS.get(new_size) or int(new_size)
         if closed:
             raise Refusal("malformed", pos, "a hunk follows the end of the file without a line end")
-        if old_start < old_end or new_start < new_end or not old_start * old_count or not new_start * new_count:
+        if old_start < old_end or new_start < new_end or not (old_start and old_count and new_start and new_count):
             _check_start(pos, old_start, old_count, new_start, new_count, bool(hunks), old_end, new_end)
-        start = found.end()
-        end, added, removed, lines, closed = _read_body(data, start, old_count, new_count)
+        added, removed, lines = body.count(b"\n+"), body.count(b"\n-"), body.count(b"\n") - 1
+        start, end = found.span(5)
+        start += 1
+        following = data[end:end + 1]
+        if lines - added != old_count or lines - removed != new_count or following == b"\\":
+            end, added, removed, lines, closed = _read_body(data, start, old_count, new_count)
+            following = data[end:end + 1]
         if not added and not removed:
             raise Refusal("malformed", pos, "the hunk changes nothing")
-        hunks.append(Hunk(line, old_start, old_count, new_start, new_count, start, end))
+        append(_tuple(Hunk, (line, old_start, old_count, new_start, new_count, start, end)))
         all_added += added
         all_removed += removed
         line += lines + 1
         pos, old_end, new_end = end, old_start + old_count, new_start + new_count
-        if pos == size:
-            break
-        following = data[pos]
-        if following == _AT:
+        if following == b"@":
             continue
-        if following in b"+- \\" and not data.startswith(b"-- \n", pos):
+        if following in (b"+", b"-", b" ", b"\\") and not data.startswith(b"-- \n", pos):
             raise Refusal("malformed", pos, f"the hunk has all its lines already, but {quote(data, pos)} follows")
-        break
-    return pos, line, hunks, all_added, all_removed
+        if len(hunks) > room:
+            over = data.rfind(b"\n", 0, hunks[room].start - 1) + 1
+            raise Refusal("limit", over, "there are more hunks than are read")
+        return pos, line, hunks, all_added, all_removed
+
+
+def _start_of_long(data: bytes, pos: int) -> re.Match[bytes]:
+    """Match a hunk whose first line alone is longer than a small window, up to the end of that line."""
+    found = _HUNK.match(data, pos, data.find(b"\n", pos) + 1)
+    if not found:
+        raise Refusal("malformed", pos, f"{quote(data, pos)} is not `@@ -START,COUNT +START,COUNT @@`")
+    return found
 
 
 def _check_start(pos: int, old_start: int, old_count: int, new_start: int, new_count: int, later: bool,
@@ -91,40 +108,40 @@ def _read_body(data: bytes, start: int, old: int, new: int) -> tuple[int, int, i
     """
     pos, added, removed, lines, closed, last = start, 0, 0, 0, False, 0
     while old or new:
-        line_end = data.find(b"\n", pos, pos + _LONG)
-        run_end = _RUN.match(data, pos, pos + _WINDOW).end() if line_end != -1 else pos  # type: ignore[union-attr]
-        if run_end > pos:
-            plus = data.count(b"\n+", pos - 1, run_end)
-            minus = data.count(b"\n-", pos - 1, run_end)
-            space = data.count(b"\n ", pos - 1, run_end)
-            if minus + space <= old and plus + space <= new:
-                old -= minus + space
-                new -= plus + space
-                added += plus
-                removed += minus
-                lines += plus + minus + space
-                pos, last = run_end, -1
-                continue
-        # One line at a time: a long one, an empty one, a marker, or a run in which the hunk ends or fails.
-        sign = data[pos] if pos < len(data) else 0
-        if sign == _PLUS and new:
-            new -= 1
-            added += 1
-        elif sign == _MINUS and old:
-            old -= 1
-            removed += 1
-        elif sign in b" \n" and old and new:
-            old -= 1
-            new -= 1
-        elif sign == _BACKSLASH and last:
-            _check_marker(data, pos, last if last != -1 else _sign_before(data, pos), old, new)
-            closed = True
-            sign = 0
-        else:
-            _refuse_line(data, pos, start, old, new)
-        lines += 1
-        last = sign
-        pos = data.find(b"\n", pos) + 1
+        signs, lengths = _next_lines(data, pos)
+        run = _CONTENT.match(signs).end()  # type: ignore[union-attr]
+        plus, minus = signs.count(b"+", 0, run), signs.count(b"-", 0, run)
+        if run and run - plus <= old and run - minus <= new:
+            old -= run - plus
+            new -= run - minus
+            added += plus
+            removed += minus
+            lines += run
+            pos += run + sum(lengths[:run])
+            last = signs[run - 1]
+            continue
+        for sign, length in zip(signs, lengths, strict=True):
+            if sign == _PLUS and new:
+                new -= 1
+                added += 1
+            elif sign == _MINUS and old:
+                old -= 1
+                removed += 1
+            elif sign in b" \n" and old and new:
+                old -= 1
+                new -= 1
+            elif sign == _BACKSLASH and last:
+                _check_marker(data, pos, last, old, new)
+                closed, sign = True, 0
+            else:
+                raise Refusal("malformed", pos, f"{quote(data, pos)} can't stand here; {_lacking(old, new)}")
+            lines += 1
+            pos += length + 1
+            last = sign
+            if not old and not new:
+                break
+        if not signs:
+            raise Refusal("malformed", start - 1, f"the patch ends inside this hunk; {_lacking(old, new)}")
     if data.startswith(b"\\", pos):
         _check_marker(data, pos, last, old, new)
         closed = True
@@ -133,8 +150,16 @@ def _read_body(data: bytes, start: int, old: int, new: int) -> tuple[int, int, i
     return pos, added, removed, lines, closed
 
 
-def _sign_before(data: bytes, pos: int) -> int:
-    return data[data.rfind(b"\n", 0, pos - 1) + 1]
+def _next_lines(data: bytes, pos: int) -> tuple[bytes, Sequence[int]]:
+    """Return the first bytes of the next lines (LF for an empty one) and the lengths of these lines."""
+    end = data.find(b"\n", pos, pos + _LONG)
+    if end == -1:
+        end = data.find(b"\n", pos)
+        return (b"", ()) if end == -1 else (data[pos:pos + 1], (end - pos,))
+    end = data.rfind(b"\n", end, pos + _WINDOW)
+    lines = data[pos:end].split(b"\n")
+    signs = bytes([each[0] if each else _LF for each in lines]) if b"" in lines else bytes(map(_first_byte, lines))
+    return signs, list(map(len, lines))
 
 
 def _check_marker(data: bytes, pos: int, last: int, old: int, new: int) -> None:
@@ -147,8 +172,5 @@ def _check_marker(data: bytes, pos: int, last: int, old: int, new: int) -> None:
         raise Refusal("malformed", pos, "a missing line end is marked twice")
 
 
-def _refuse_line(data: bytes, pos: int, start: int, old: int, new: int) -> None:
-    lacking = f"the hunk still lacks {old:,} old and {new:,} new lines"
-    if pos >= len(data):
-        raise Refusal("malformed", max(start - 1, 0), f"the patch ends inside this hunk; {lacking}")
-    raise Refusal("malformed", pos, f"{quote(data, pos)} can't stand here; {lacking}")
+def _lacking(old: int, new: int) -> str:
+    return f"the hunk still lacks {old:,} old and {new:,} new lines"

@@ -8,11 +8,10 @@ Invariants:
 * Nothing of the content is copied or decoded.
 """
 
-import functools
-import re
 from typing import Final
 
 from idkmesh_rules.diff.binary import read_binary
+from idkmesh_rules.diff.common import DEFAULT_PAIR, Common, read_common
 from idkmesh_rules.diff.headers import DIFF_GIT, read_header
 from idkmesh_rules.diff.hunks import read_hunks
 from idkmesh_rules.diff.prose import Prose, count_lines, first_loud_line
@@ -23,23 +22,12 @@ from idkmesh_rules.diff.screen import has_section, refuse_other_format, screen
 from idkmesh_rules.diff.values import DiffLimits, Hunk, Operation, Patch, PatchFile, PatchProblem
 
 _MESSAGE: Final = 200
-_WINDOW: Final = 4096
 _EXEC: Final = "100755"
 
 
 def read_patch(data: bytes, limits: DiffLimits = DiffLimits()) -> Patch:  # noqa: B008 - a frozen value
     """Read ``data`` as a patch made by `git diff`; never raises for anything that the bytes hold."""
     return _Reader(data, limits).read()
-
-
-@functools.cache
-def _common_section(pair: tuple[bytes, bytes]) -> re.Pattern[bytes]:
-    """Match the header of a changed file whose name is plain ASCII, up to its first hunk."""
-    old, new = map(re.escape, pair)
-    return re.compile(
-        rb"diff --git %b([!#-\[\]-~]++) %b\1\n(?:index [0-9a-f]{4,64}\.\.[0-9a-f]{4,64}(?: (100644|100755))?\n)?"
-        rb"--- %b\1\t?\n\+\+\+ %b\1\t?\n(?=@@ )" % (old, new, old, new)
-    )
 
 
 class _Reader:
@@ -51,7 +39,7 @@ class _Reader:
         self.shortcut = shortcut
         self.files: list[PatchFile] = []
         self.pair: tuple[bytes, bytes] | None = None
-        self.hunk_count = self.added = self.removed = self.prose_lines = 0
+        self.hunk_count = self.prose_lines = 0
         self.first_prose_line: int | None = None
         self.line = 1
 
@@ -67,8 +55,9 @@ class _Reader:
                 self._count(count_lines(self.data, 0, len(self.data)))
         except Refusal as refusal:
             return self._refused(refusal)
-        return Patch(self.data, None, tuple(self.files), self.hunk_count, self.added, self.removed, self.prose_lines,
-                     self.first_prose_line)
+        files = self.files
+        return Patch(self.data, None, tuple(files), self.hunk_count, sum([file.added_lines for file in files]),
+                     sum([file.removed_lines for file in files]), self.prose_lines, self.first_prose_line)
 
     def _refused(self, refusal: Refusal) -> Patch:
         line = None if refusal.offset is None else self.data.count(b"\n", 0, refusal.offset) + 1
@@ -83,15 +72,21 @@ class _Reader:
 
     def _section(self, start: int) -> int:
         """Read one section; return where it ends."""
-        if len(self.files) >= self.limits.max_files:
-            raise Refusal("limit", start, f"there are more than {self.limits.max_files:,} files")
-        if self.shortcut and self.pair is not None:
-            found = _common_section(self.pair).match(self.data, start, start + _WINDOW)
-            if found and len(found[1]) <= self.limits.max_name_bytes:
-                path = found[1].decode("ascii")
-                mode = None if found[2] is None else found[2].decode("ascii")
-                return self._hunks(start, found.end(), "modify", path, path, mode, mode)
-        header = read_header(self.data, start, self.pair, self.limits.max_name_bytes)
+        index, limits = len(self.files), self.limits
+        if index >= limits.max_files:
+            raise Refusal("limit", start, f"there are more than {limits.max_files:,} files")
+        if self.shortcut:
+            common = read_common(self.data, start, self.pair or DEFAULT_PAIR, index, self.line, limits.max_name_bytes)
+            if common is not None:
+                self.pair = self.pair or DEFAULT_PAIR
+                if isinstance(common, Common):
+                    return self._hunks(start, *common)
+                if self.hunk_count < limits.max_hunks:
+                    end, self.line, file = common
+                    self.files.append(file)
+                    self.hunk_count += 1
+                    return end
+        header = read_header(self.data, start, self.pair, limits.max_name_bytes)
         self.pair = header.pair
         said = header.operation, header.old_path, header.new_path, header.old_mode, header.new_mode
         if header.content == "hunks":
@@ -112,8 +107,6 @@ class _Reader:
         self._add(start, operation, old_path, new_path, old_mode, new_mode, binary=False, hunks=tuple(hunks),
                   added=added, removed=removed)
         self.hunk_count += len(hunks)
-        self.added += added
-        self.removed += removed
         self.line = line
         return end
 

@@ -8,7 +8,6 @@ Invariants:
 """
 
 from collections.abc import Container, Mapping, Sequence
-from itertools import pairwise
 
 from idkmesh_rules.diff.refusal import Refusal, quote
 from idkmesh_rules.diff.values import PatchFile
@@ -18,6 +17,8 @@ _SYMLINK = "120000"
 
 def check_repetition(files: Sequence[PatchFile]) -> None:
     """Check that the sections are one change of one tree; raises `Refusal` at the first section that is not."""
+    if len(files) == 1 and files[0].operation not in ("rename", "copy"):
+        return
     taken: dict[str, PatchFile] = {}
     put: dict[str, PatchFile] = {}
     sources: dict[str, PatchFile] = {}
@@ -57,8 +58,9 @@ def _check_nesting(files: Mapping[str, PatchFile], above: Container[str] | None 
     """Check that no path lies below another one; with ``above``, only below one of those."""
     # With its slashes as the lowest character, what lies below a path follows it directly.
     paths = sorted(path.replace("/", "\0") for path in files)
-    clashes = [(upper.replace("\0", "/"), lower.replace("\0", "/"))
-               for upper, lower in pairwise(paths) if lower.startswith(upper + "\0")]
+    below = map(str.startswith, paths[1:], [path + "\0" for path in paths])
+    clashes = [(paths[at].replace("\0", "/"), paths[at + 1].replace("\0", "/"))
+               for at, is_below in enumerate(below) if is_below]
     found = [(max(files[upper], files[lower], key=_place), upper, lower)
              for upper, lower in clashes if above is None or upper in above]
     if found:

@@ -39,11 +39,12 @@ def screen(data: bytes, limits: DiffLimits) -> None:
     """Refuse input that can't be a patch as a whole; raises `Refusal`."""
     if len(data) > limits.max_bytes:
         raise Refusal("limit", None, f"the patch has {len(data):,} bytes; at most {limits.max_bytes:,} are read")
-    if _looks_utf16(data):
+    nul = data.find(b"\0")
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or (nul in (0, 1) and len(data) > 3 and _alternates(data[:8])):
         raise Refusal("utf-16", 0, "the text is UTF-16")
     if data.startswith(b"\xef\xbb\xbf"):
         raise Refusal("bom", 0, "the patch begins with a byte order mark")
-    if (nul := data.find(b"\0")) != -1:
+    if nul != -1:
         raise Refusal("nul", nul, "a NUL byte stands in this line")
     if not data:
         raise Refusal("empty", None, "the patch has no bytes")
@@ -70,10 +71,6 @@ def refuse_other_format(data: bytes, line_start: int | None = None) -> None:
         raise Refusal(reason, found.start(), f"{_MESSAGES[found.lastgroup]}: {quote(data, found.start())}")
 
 
-def _looks_utf16(data: bytes) -> bool:
-    """Tell UTF-16 by its byte order mark, or by NUL as every second byte of the first eight."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return True
-    head = data[:8]
-    return len(head) == 8 and any(
-        head[zero::2] == b"\0\0\0\0" and 0 not in head[1 - zero::2] for zero in (0, 1))
+def _alternates(head: bytes) -> bool:
+    """Tell whether every second byte is NUL and no other, as in UTF-16 without a byte order mark."""
+    return any(not any(head[zero::2]) and all(head[1 - zero::2]) for zero in (0, 1))

@@ -55,9 +55,8 @@ class Hunk(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class PatchFile:
-    """One section of a patch.
+class PatchFile(NamedTuple):
+    """One section of a patch; a tuple with names for the same reason as a hunk.
 
     ``index`` counts sections from 0; ``line`` and ``offset`` are where its ``diff --git`` line stands. A mode is None
     if the patch does not print it or the side does not exist; the index line's mode counts for both sides. ``symlink``
@@ -65,7 +64,7 @@ class PatchFile:
     copy.
     """
 
-    index: int
+    index: int  # type: ignore[assignment] # a tuple's method of this name is of no use here
     line: int
     offset: int
     operation: Operation
@@ -80,7 +79,7 @@ class PatchFile:
     gains_exec: bool
     added_lines: int
     removed_lines: int
-    hunks: tuple[Hunk, ...] = field(repr=False)
+    hunks: tuple[Hunk, ...]
 
 
 class PatchPath(NamedTuple):
