@@ -38,7 +38,7 @@ _MESSAGES: Final = {
 def screen(data: bytes, limits: DiffLimits) -> None:
     """Refuse input that can't be a patch as a whole; raises `Refusal`."""
     if len(data) > limits.max_bytes:
-        raise Refusal("limit", None, f"the patch has {len(data):,} bytes; at most {limits.max_bytes:,} are read")
+        raise Refusal("limit", None, f"the patch has over {limits.max_bytes:,} bytes")
     nul = data.find(b"\0")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or (nul in (0, 1) and len(data) > 3 and _alternates(data[:8])):
         raise Refusal("utf-16", 0, "the text is UTF-16")
