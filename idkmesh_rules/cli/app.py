@@ -7,7 +7,6 @@ import typer
 from idkmesh_rules._version import __version__
 from idkmesh_rules.cli.digest import digest
 from idkmesh_rules.cli.evaluate import evaluate
-from idkmesh_rules.cli.patch import patch
 from idkmesh_rules.cli.reasons import reasons
 from idkmesh_rules.cli.self_test import self_test
 from idkmesh_rules.cli.validate import validate
@@ -34,7 +33,6 @@ app.command(epilog="Example: idkrules evaluate --work-unit wu.json --result-mani
                    "--candidate-root bundle/ --output-dir results/run-1")(evaluate)
 app.command("verify", hidden=True, help="The same as evaluate.")(evaluate)
 app.command(epilog="Example: idkrules validate --work-unit wu.json --evaluator-plan plan.json")(validate)
-app.command(epilog="Example: idkrules patch changes.patch --allow 'docs/**'")(patch)
 app.command(epilog="Example: idkrules digest work-unit.json")(digest)
 app.command(epilog="Example: idkrules reasons binding-drift")(reasons)
 app.command("self-test", epilog="Example: idkrules self-test")(self_test)

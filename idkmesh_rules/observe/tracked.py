@@ -27,19 +27,29 @@ def check_untracked(output: Path) -> None:
 
 def _ignored(tree: Path, parts: Sequence[str]) -> bool:
     """An ignored parent decides, as in git: what lies below it can't be taken back."""
-    exclude = _spec(_git_directory(tree) / "info" / "exclude")
-    sources: list[tuple[int, Any]] = [] if exclude is None else [(0, exclude)]
+    sources = [(0, _patterns(_git_directory(tree) / "info" / "exclude"))]
     for depth in range(len(parts)):
-        spec = _spec(tree.joinpath(*parts[:depth]) / ".gitignore")
-        if spec is not None:
-            sources.append((depth, spec))
-        for base, known in reversed(sources):
-            verdict = known.check_file("/".join(parts[base:depth + 1]) + "/").include
-            if verdict is not None:
-                if verdict:
-                    return True
-                break
+        sources.append((depth, _patterns(tree.joinpath(*parts[:depth]) / ".gitignore")))
+        verdicts = (_verdict(patterns, "/".join(parts[base:depth + 1])) for base, patterns in reversed(sources))
+        if next((verdict for verdict in verdicts if verdict is not None), False):
+            return True
     return False
+
+
+def _verdict(patterns: Sequence[Any], directory: str) -> bool | None:
+    """What the last pattern that matches exactly this directory says of it; None if there is none."""
+    for pattern in reversed(patterns):
+        if pattern.include is None:
+            continue
+        found = pattern.regex.match(directory + "/")
+        if found is None:
+            continue
+        # pathspec lets a pattern match what lies below a match, too, and marks the slash where the match itself ended.
+        # Here each level is asked for by itself, so only a match that ends with the directory counts.
+        marked = "ps_d" in found.re.groupindex
+        if found.end("ps_d") == len(directory) + 1 if marked else pattern.regex.match(directory):
+            return bool(pattern.include)
+    return None
 
 
 def _git_directory(tree: Path) -> Path:
@@ -62,10 +72,11 @@ def _lines(path: Path) -> Iterator[str]:
         return
 
 
-def _spec(path: Path) -> Any:
-    lines = list(_lines(path))
-    if not lines:
-        return None
+def _patterns(path: Path) -> Sequence[Any]:
+    """The patterns of an ignore file; a slash at the end goes, since whatever is asked about is a directory."""
+    lines = [line[:-1] if line.endswith("/") and line != "/" else line for line in _lines(path)]
+    if not any(lines):
+        return ()
     import pathspec
 
-    return pathspec.GitIgnoreSpec.from_lines(lines)
+    return tuple(pathspec.GitIgnoreSpec.from_lines(lines).patterns)

@@ -146,7 +146,7 @@ class _Run:
         findings = self._findings(decision, contract, store, mask)
         subject = Subject(unit, seen.manifest, plan)
         files = {} if output is None else _evidence_files(contract, seen, facts, decided)
-        evidence = tuple(EvidenceFile(path, *_described(path), bytes_digest(data)) for path, data in files.items())
+        evidence = tuple(_evidence_file(path, data) for path, data in files.items())
         notes = notes_of(subject)
         result = verification_result(
             subject, decision, rules.bundle, store, findings=findings, notes=notes, evidence=evidence,
@@ -204,14 +204,12 @@ def _evidence_files(contract: Contract, seen: _Seen, facts: bytes, decided: byte
     return files
 
 
-def _described(path: str) -> tuple[str, str]:
-    """The evidence type and description of a written file; the digest follows them in `EvidenceFile`."""
-    for check in UNIFIED_DIFF_CHECKS:
-        if path == f"evidence/{check.id}.json":
-            return check.evidence_type, check.meaning
-    if path.startswith("inputs/"):
-        return "artifact_hash", "exact copy of an input"
-    return "trace", "all facts" if path == "facts.json" else "the proof tree of the decision"
+def _evidence_file(path: str, data: bytes) -> EvidenceFile:
+    check = next((check for check in UNIFIED_DIFF_CHECKS if path == f"evidence/{check.id}.json"), None)
+    if check is not None:
+        return EvidenceFile(path, check.evidence_type, bytes_digest(data), check.meaning)
+    told = {"facts.json": "all facts", "decision.json": "the proof tree of the decision"}
+    return EvidenceFile(path, "trace", bytes_digest(data), told.get(path, "exact copy of an input"))
 
 
 @cache
