@@ -6,8 +6,10 @@ nothing of the checks that emit them (design: facts-and-policy).
 
 from idkmesh_rules.policy.decide import Violation, decide, decide_unsafe_without_floor, violations
 from idkmesh_rules.policy.document import decision_document
+from idkmesh_rules.policy.floor import floor_for
 from idkmesh_rules.policy.load import load_bundle
 from idkmesh_rules.policy.parameters import bind_parameters
+from idkmesh_rules.policy.prove import prove_floor
 
 __all__ = [
     "Violation",
@@ -15,6 +17,8 @@ __all__ = [
     "decide",
     "decide_unsafe_without_floor",
     "decision_document",
+    "floor_for",
     "load_bundle",
+    "prove_floor",
     "violations",
 ]

@@ -5,89 +5,96 @@ out the same node again for the same input (passes are constant nodes, so that a
 """
 
 from collections.abc import Callable, Mapping
-from operator import is_
+from operator import is_, itemgetter
 
 from idkmesh_rules.model.bundle import Form, Leaf, Mark
-from idkmesh_rules.model.facts import FactStore, KindFacts, Value
+from idkmesh_rules.model.facts import KindFacts, Row, Value
 from idkmesh_rules.model.proof import LISTED, LeafProof, ProofNode, RowProof
 from idkmesh_rules.model.truth import Truth, conjunction, disjunction
+from idkmesh_rules.policy.generate import quick_look
 from idkmesh_rules.policy.predicate import filled
-from idkmesh_rules.policy.scan import Part, part, quick_scope, scanner
+from idkmesh_rules.policy.scan import Part, part, scanner
 from idkmesh_rules.policy.tables import table_for
 
-LeafEvaluator = Callable[[FactStore], ProofNode]
+LeafEvaluator = Callable[[Mapping[str, KindFacts]], ProofNode]
 NodeBuilder = Callable[[tuple[ProofNode, ...]], ProofNode]
 
 
 def leaf_evaluator(leaf: Leaf, parameters: Mapping[str, Value]) -> LeafEvaluator:
-    """The evaluator of one leaf."""
-    where, must = part(leaf, leaf.where, parameters), part(leaf, leaf.must, parameters)
-    at_least, at_most = filled(leaf.at_least, parameters), filled(leaf.at_most, parameters)
-    table = table_for(leaf.form, leaf.on_empty, at_least, at_most)  # type: ignore[arg-type]
-    scan, quick = scanner(leaf.form, where, must), quick_scope(leaf, parameters)
-    fewest, most = (1, 1) if leaf.form is Form.ONE else (1, float("inf"))
-    name, kind_name, blamed = leaf.name, leaf.kind.name, _blame(leaf, where, must)
-    passed = _passed_nodes(leaf, blamed)
+    """The evaluator of one leaf, over the kinds of a store: a quick look, and the long way where that declines."""
+    quick, long_way = quick_look(leaf, parameters), _long_way(leaf, parameters)
+    if quick is None:
+        return long_way
+    kind_name, key_of = leaf.kind.name, _key_getter(leaf)
+    enough = _enough(leaf, parameters)
+    last: tuple[int, int, object, ProofNode] = (-1, -1, None, ProofNode(leaf.name, leaf.form))
 
-    def evaluate(store: FactStore) -> ProofNode:
-        facts = store.kinds[kind_name]
-        if quick is not None and facts.complete:
-            in_scope = quick(facts)
-            if fewest <= in_scope <= most:
-                return passed(facts, in_scope)
-        seen = scan(facts)
-        value, deciding = table(seen, facts.complete)
-        rows = tuple([blamed(facts, index) for index in deciding[:LISTED]])
-        return ProofNode(
-            name,
-            leaf.form,
-            value,
-            leaf.mark,
-            (),
-            LeafProof(
-                kind_name,
-                len(facts.rows),
-                len(seen.in_scope),
-                len(seen.perhaps),
-                len(deciding),
-                rows,
-                facts.complete,
-                facts.reason,
-                facts.crashed,
-            ),
-        )
+    def evaluate(kinds: Mapping[str, KindFacts]) -> ProofNode:
+        nonlocal last
+        facts = kinds[kind_name]
+        if facts.complete:
+            rows = facts.rows
+            said = quick(rows)
+            if enough(said):
+                key = key_of(rows[said]) if key_of is not None else None
+                count, before, known, node = last
+                if count == len(rows) and before == said and known == key:
+                    return node
+                node = long_way(kinds)
+                last = (len(rows), said, key, node)
+                return node
+        return long_way(kinds)
 
     return evaluate
 
 
-def _passed_nodes(leaf: Leaf, blamed: Callable[[KindFacts, int], RowProof]) -> Callable[[KindFacts, int], ProofNode]:
-    """Nodes of a leaf that holds of its whole scope, in a complete kind; the last one is kept."""
-    last: tuple[object, ProofNode] | None = None
-    positions = [leaf.kind.index[demand.field.name] for demand in leaf.where]
+def _enough(leaf: Leaf, parameters: Mapping[str, Value]) -> Callable[[int], bool]:
+    """Whether what the quick look says makes the leaf true."""
+    if leaf.form is Form.ONE:
+        return (0).__le__
+    if leaf.form is not Form.COUNT:
+        return (1).__le__
+    least, most = filled(leaf.at_least, parameters), filled(leaf.at_most, parameters)
+    fewest = max(0, least) if isinstance(least, int) else 0
+    if not isinstance(most, int):
+        return fewest.__le__
+    return lambda count: fewest <= count <= most
 
-    def passed(facts: KindFacts, in_scope: int) -> ProofNode:
-        nonlocal last
-        rows: tuple[RowProof, ...] = ()
-        if leaf.form is Form.ONE:
-            chosen = [demand.operands[0] for demand in leaf.where]
-            rows = (
-                blamed(
-                    facts,
-                    next(
-                        index
-                        for index, row in enumerate(facts.rows)
-                        if [row[position] for position in positions] == chosen
-                    ),
-                ),
-            )
-        signature = (len(facts.rows), in_scope, rows)
-        kept = last
-        if kept is None or kept[0] != signature:
-            proof = LeafProof(leaf.kind.name, len(facts.rows), in_scope, 0, len(rows), rows, complete=True)
-            kept = last = (signature, ProofNode(leaf.name, leaf.form, Truth.TRUE, leaf.mark, (), proof))
-        return kept[1]
 
-    return passed
+def _key_getter(leaf: Leaf) -> Callable[[Row], object] | None:
+    """The key of the fact that `one` is about: it stands in the proof, and so tells nodes apart."""
+    if leaf.form is not Form.ONE or leaf.kind.singleton:
+        return None
+    return itemgetter(*leaf.kind.key_positions)
+
+
+def _long_way(leaf: Leaf, parameters: Mapping[str, Value]) -> LeafEvaluator:
+    """Scan all facts, decide by the tables, and list what decided."""
+    where, must = part(leaf, leaf.where, parameters), part(leaf, leaf.must, parameters)
+    at_least, at_most = filled(leaf.at_least, parameters), filled(leaf.at_most, parameters)
+    table = table_for(leaf.form, leaf.on_empty, at_least, at_most)  # type: ignore[arg-type]
+    scan = scanner(leaf.form, where, must)
+    name, form, mark, kind_name, blamed = leaf.name, leaf.form, leaf.mark, leaf.kind.name, _blame(leaf, where, must)
+
+    def evaluate(kinds: Mapping[str, KindFacts]) -> ProofNode:
+        facts = kinds[kind_name]
+        seen = scan(facts)
+        value, deciding = table(seen, facts.complete)
+        rows = tuple([blamed(facts, index) for index in deciding[:LISTED]])
+        proof = LeafProof(
+            kind_name,
+            len(facts.rows),
+            len(seen.in_scope),
+            len(seen.perhaps),
+            len(deciding),
+            rows,
+            facts.complete,
+            None if facts.complete else facts.reason,
+            facts.crashed and not facts.complete,
+        )
+        return ProofNode(name, form, value, mark, (), proof)
+
+    return evaluate
 
 
 def _blame(leaf: Leaf, where: Part, must: Part) -> Callable[[KindFacts, int], RowProof]:

@@ -7,7 +7,7 @@ Invariants:
   without it (design: *The floor*, lock 1).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from graphlib import TopologicalSorter
 from typing import NamedTuple
@@ -25,8 +25,6 @@ from idkmesh_rules.model.proof import (
 )
 from idkmesh_rules.model.truth import Truth
 from idkmesh_rules.policy.compile import LeafEvaluator, NodeBuilder, combination_builder, leaf_evaluator
-
-_STATUS = {Truth.FALSE: Status.FAILED, Truth.TRUE: Status.PASSED}
 
 
 class _Program(NamedTuple):
@@ -46,14 +44,16 @@ def decide(
     """
     outcomes, escalations = _judge(bundle, store, parameters, required)
     leaves, build = _floor_program(floor)
-    node = build(tuple([evaluate(store) for evaluate in leaves]))
+    node = build(tuple([evaluate(store.kinds) for evaluate in leaves]))
     status = _status(node)
     considered = [outcome.status for outcome in outcomes if outcome.required]
-    without, _without_status = _recommend(considered, escalations)
-    recommendation, result = _recommend([*considered, status] if considered else [], escalations)
-    return Decision(
-        outcomes, FloorOutcome(node, status, recommendation is not without), escalations, recommendation, result
-    )
+    said = _recommend(considered, escalations)
+    decides = False
+    if considered and status is not Status.PASSED:
+        with_floor = _recommend([*considered, status], escalations)
+        decides = with_floor[0] is not said[0]
+        said = with_floor if decides else said
+    return Decision(outcomes, FloorOutcome(node, status, decides), escalations, *said)
 
 
 def decide_unsafe_without_floor(
@@ -88,7 +88,8 @@ def _judge(
     bundle: Bundle, store: FactStore, parameters: Mapping[str, Value], required: tuple[str, ...]
 ) -> tuple[tuple[ValidatorOutcome, ...], tuple[ProofNode, ...]]:
     program = _program(bundle, tuple(parameters.items()))
-    nodes = {name: evaluate(store) for name, evaluate in program.leaves}
+    kinds = store.kinds
+    nodes = {name: evaluate(kinds) for name, evaluate in program.leaves}
     for name, children, build in program.combinations:
         nodes[name] = build(tuple([nodes[child] for child in children]))
     outcomes = []
@@ -132,22 +133,23 @@ def _floor_program(floor: Floor) -> tuple[tuple[LeafEvaluator, ...], NodeBuilder
 
 def _status(node: ProofNode) -> Status:
     """A validator's status: an unknown that rests on a crashed check is an error, any other inconclusive."""
-    decided = _STATUS.get(node.value)
-    if decided is not None:
-        return decided
+    value = node.value
+    if value is Truth.TRUE:
+        return Status.PASSED
+    if value is Truth.FALSE:
+        return Status.FAILED
     crashed = any(leaf.leaf is not None and leaf.leaf.crashed for leaf in causes(node))
-    return Status.ERROR if node.value is Truth.UNKNOWN and crashed else Status.INCONCLUSIVE
+    return Status.ERROR if value is Truth.UNKNOWN and crashed else Status.INCONCLUSIVE
 
 
-def _recommend(statuses: Iterable[Status], escalations: tuple[ProofNode, ...]) -> tuple[Recommendation, Status]:
+def _recommend(statuses: list[Status], escalations: tuple[ProofNode, ...]) -> tuple[Recommendation, Status]:
     """The decision over the required validators (and the floor), and the status of the result."""
-    seen = frozenset(statuses)
-    if Status.FAILED in seen:
+    if Status.FAILED in statuses:
         return Recommendation.REJECT, Status.FAILED
-    if Status.ERROR in seen:
+    if Status.ERROR in statuses:
         return Recommendation.INSUFFICIENT_EVIDENCE, Status.ERROR
-    if seen != {Status.PASSED}:
-        # Inconclusive, or nothing at all was required: silence is no consent.
+    if Status.INCONCLUSIVE in statuses or not statuses:
+        # Where nothing at all was required, silence is no consent.
         return Recommendation.INSUFFICIENT_EVIDENCE, Status.INCONCLUSIVE
     if any(node.value in (Truth.TRUE, Truth.UNKNOWN) for node in escalations):
         return Recommendation.ESCALATE, Status.PASSED

@@ -35,13 +35,18 @@ def test_of(operator: Operator, operands: tuple[Value, ...]) -> Test:
     return test
 
 
+def glob_matcher(patterns: tuple[Value, ...]) -> Callable[[object], bool]:
+    """Whether a text matches one of `patterns`, in the allow dialect of the path layer."""
+    from idkmesh_rules.paths.patterns import compile_allow  # pathspec is slow to import
+
+    match = compile_allow(tuple([str(pattern) for pattern in patterns])).match
+    return lambda value: match(str(value)) is not None
+
+
 def _known_test(operator: Operator, operands: tuple[Value, ...]) -> Callable[[object], bool]:
     first = operands[0]
     if operator is Operator.GLOB:
-        from idkmesh_rules.paths.patterns import compile_allow  # pathspec is slow to import
-
-        match = compile_allow(tuple(str(operand) for operand in operands)).match
-        return lambda value: match(str(value)) is not None
+        return glob_matcher(operands)
     if operator is Operator.AT_LEAST:
         return lambda value: value >= first  # type: ignore[operator]
     if operator is Operator.AT_MOST:

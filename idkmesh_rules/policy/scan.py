@@ -1,18 +1,15 @@
 """What a leaf's `where` and `must` say of every fact of its kind, and the counts that the truth tables need.
 
-Invariants: m is `where` and w is `must` on one fact, Kleene over the fields; each fact is looked at once; the short cut
-for equality counts rows and is taken only where it can't differ from the long way.
+Invariants: m is `where` and w is `must` on one fact, Kleene over the fields; each fact is looked at once.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from operator import countOf, itemgetter
-from typing import Any
 
-from idkmesh_rules.model.bundle import Demand, Form, Leaf, Operator
+from idkmesh_rules.model.bundle import Demand, Form, Leaf
 from idkmesh_rules.model.facts import KindFacts, Row, Value
 from idkmesh_rules.model.truth import Truth
-from idkmesh_rules.policy.predicate import Test, compiled, filled
+from idkmesh_rules.policy.predicate import Test, compiled
 
 _UNKNOWN, _TRUE, _FALSE = Truth.UNKNOWN, Truth.TRUE, Truth.FALSE
 _NEGATED = {_TRUE: _FALSE, _FALSE: _TRUE, _UNKNOWN: _UNKNOWN}
@@ -85,37 +82,3 @@ def scanner(form: Form, where: Part, must: Part) -> Callable[[KindFacts], Scan]:
         return seen
 
     return scan
-
-
-def quick_scope(leaf: Leaf, parameters: Mapping[str, Value]) -> Callable[[KindFacts], int] | None:
-    """Count the facts in scope if all of them certainly meet `must` and none is perhaps in scope, else return -1.
-
-    None where the leaf isn't `one` or `every`, demands more than equality, or chooses by anything but key fields (which
-    are never unknown): an unknown value equals no literal, so that equal counts leave no doubt.
-    """
-    if leaf.form not in (Form.ONE, Form.EVERY):
-        return None
-    if not all(demand.operator is Operator.IN and len(demand.operands) == 1 for demand in leaf.demands):
-        return None
-    if not all(demand.field.key for demand in leaf.where):
-        return None
-    whole, expected = _equality(leaf, leaf.demands, parameters)
-    if not leaf.where:
-        return lambda facts: count if (count := countOf(map(whole, facts.rows), expected)) == len(facts.rows) else -1
-    scope, chosen = _equality(leaf, leaf.where, parameters)
-
-    def quick(facts: KindFacts) -> int:
-        rows = facts.rows
-        count = countOf(map(scope, rows), chosen)
-        return count if count == countOf(map(whole, rows), expected) else -1
-
-    return quick
-
-
-def _equality(
-    leaf: Leaf, demands: tuple[Demand, ...], parameters: Mapping[str, Value]
-) -> tuple[Callable[[Row], Any], object]:
-    index = leaf.kind.index
-    values = tuple([filled(demand.operands[0], parameters) for demand in demands])
-    getter = itemgetter(*[index[demand.field.name] for demand in demands])
-    return getter, values if len(values) > 1 else values[0]

@@ -1,0 +1,66 @@
+"""The floor: what acceptance must imply whatever a bundle says (design: facts-and-policy, *The floor*).
+
+Invariants: a floor is code, in the forms that bundles have, so that no file and no plan can lower it; its leaves are as
+lenient as their purpose allows (a bundle may be stricter, never looser); a backend without a floor can't decide at all.
+"""
+
+from collections.abc import Mapping
+
+from idkmesh_rules.errors import PolicyError, Problem
+from idkmesh_rules.model.bundle import Demand, Floor, Form, Leaf, OnEmpty, Operator
+from idkmesh_rules.model.facts import FactKind, Field, Value
+from idkmesh_rules.policy.problems import shown
+
+_Demands = Mapping[str, Value | tuple[Operator, Value]]
+
+_INTACT: _Demands = {"state": "regular", "within_limit": True, "digest_matches": True}
+_REQUIRED: _Demands = {"required": True}
+
+
+def floor_for(backend: str, kinds: Mapping[str, FactKind]) -> Floor:
+    """The floor of a backend over its fact kinds; raises `PolicyError` when the backend has none."""
+    if backend != "unified_diff":
+        hint = "a bundle for it can't be evaluated by this version"
+        raise PolicyError((Problem(f"the backend {shown(backend)} has no floor", hint=hint),))
+    return Floor(backend, _unified_diff(kinds))
+
+
+def _unified_diff(kinds: Mapping[str, FactKind]) -> tuple[Leaf, ...]:
+    def every(name: str, kind: str, where: _Demands, must: _Demands, on_empty: OnEmpty) -> Leaf:
+        declared = kinds[kind]
+        return Leaf(
+            name,
+            Form.EVERY,
+            declared,
+            _demands(declared, where),
+            _demands(declared, must),
+            on_empty,
+            finding=declared.finding,
+        )
+
+    def one(name: str, kind: str, must: _Demands) -> Leaf:
+        declared = kinds[kind]
+        return Leaf(name, Form.ONE, declared, (), _demands(declared, must), finding=declared.finding)
+
+    return (
+        every("manifest-bound", "manifest.binding", {}, {"matches": True}, OnEmpty.FAIL),
+        every("validators-requested", "validator.coverage", _REQUIRED, {"requested_by_worker": True}, OnEmpty.FAIL),
+        every("patch-intact", "candidate.file", {"role": "candidate"}, _INTACT, OnEmpty.FAIL),
+        # That nothing is logged, or that no type of log is required, is not the floor's business.
+        every("logs-intact", "candidate.file", {"role": "log"}, _INTACT, OnEmpty.PASS),
+        every("required-logs-present", "log.coverage", _REQUIRED, {"count": (Operator.AT_LEAST, 1)}, OnEmpty.PASS),
+        one("patch-well-formed", "patch.structure", {"well_formed": True}),
+        one("patch-not-empty", "patch.structure", {"files": (Operator.AT_LEAST, 1)}),
+        every("paths-authorized", "patch.path", {}, {"authorized": True}, OnEmpty.FAIL),
+        every("required-lines-present", "requirement.line", {}, {"present": True}, OnEmpty.FAIL),
+        one("worker-succeeded", "worker.status", {"status": "succeeded"}),
+    )
+
+
+def _demands(kind: FactKind, asked: _Demands) -> tuple[Demand, ...]:
+    return tuple([_demand(kind.fields[kind.index[name]], value) for name, value in asked.items()])
+
+
+def _demand(declared: Field, value: Value | tuple[Operator, Value]) -> Demand:
+    operator, operand = value if isinstance(value, tuple) else (Operator.IN, value)
+    return Demand(declared, operator, (operand,))
