@@ -22,8 +22,16 @@ def generated() -> dict[str, str]:
 
 
 def _reasons() -> str:
-    lines = ["# Reasons", "", "Made from the registry (`make docs`); do not edit by hand. Codes are stable once released.", "",
-             "## Refusals", "", "| code | meaning | what to do |", "|---|---|---|"]
+    lines = [
+        "# Reasons",
+        "",
+        "Made from the registry (`make docs`); do not edit by hand. Codes are stable once released.",
+        "",
+        "## Refusals",
+        "",
+        "| code | meaning | what to do |",
+        "|---|---|---|",
+    ]
     lines += [f"| `{reason.code}` | {reason.meaning} | {reason.remedy} |" for reason in REFUSALS.values()]
     lines += ["", "## Rejected patches", "", "| code | meaning | what to do |", "|---|---|---|"]
     lines += [f"| `{code}` | {meaning} | {remedy} |" for code, (meaning, remedy) in REASONS.items()]

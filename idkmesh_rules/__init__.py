@@ -16,14 +16,32 @@ if TYPE_CHECKING:
     from idkmesh_rules.pipeline import Contract, evaluate, validate
 
 _HOMES = {
-    "Contract": "pipeline", "Evaluation": "model.evaluation", "Finding": "model.evaluation", "IdkrulesError": "errors",
-    "Limits": "model.limits", "Problem": "errors", "Recommendation": "model.proof", "Refusal": "errors",
-    "Status": "model.proof", "evaluate": "pipeline", "validate": "pipeline",
+    "Contract": "pipeline",
+    "Evaluation": "model.evaluation",
+    "Finding": "model.evaluation",
+    "IdkrulesError": "errors",
+    "Limits": "model.limits",
+    "Problem": "errors",
+    "Recommendation": "model.proof",
+    "Refusal": "errors",
+    "Status": "model.proof",
+    "evaluate": "pipeline",
+    "validate": "pipeline",
 }
 
 __all__ = [
-    "Contract", "Evaluation", "Finding", "IdkrulesError", "Limits", "Problem", "Recommendation", "Refusal", "Status",
-    "__version__", "evaluate", "validate",
+    "Contract",
+    "Evaluation",
+    "Finding",
+    "IdkrulesError",
+    "Limits",
+    "Problem",
+    "Recommendation",
+    "Refusal",
+    "Status",
+    "__version__",
+    "evaluate",
+    "validate",
 ]
 
 

@@ -62,8 +62,15 @@ class Refusal(IdkrulesError):
     documents that were read before the refusal, by name.
     """
 
-    def __init__(self, reason: str, message: str, *, fault: str = "verifier", problems: tuple[Problem, ...] = (),
-                 digests: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        message: str,
+        *,
+        fault: str = "verifier",
+        problems: tuple[Problem, ...] = (),
+        digests: dict[str, str] | None = None,
+    ) -> None:
         super().__init__(message)
         self.reason = reason
         self.message = message

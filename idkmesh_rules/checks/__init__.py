@@ -12,8 +12,16 @@ from idkmesh_rules.checks.collect import collect
 from idkmesh_rules.model.facts import FactKind
 
 UNIFIED_DIFF_CHECKS: tuple[Check, ...] = (
-    manifest.SCHEMA_CHECK, manifest.BINDING_CHECK, manifest.COVERAGE_CHECK, files.ARTIFACT_CHECK, files.LOG_CHECK,
-    patch.STRUCTURE_CHECK, patch.SCOPE_CHECK, required_lines.LINES_CHECK, worker_status.STATUS_CHECK)
+    manifest.SCHEMA_CHECK,
+    manifest.BINDING_CHECK,
+    manifest.COVERAGE_CHECK,
+    files.ARTIFACT_CHECK,
+    files.LOG_CHECK,
+    patch.STRUCTURE_CHECK,
+    patch.SCOPE_CHECK,
+    required_lines.LINES_CHECK,
+    worker_status.STATUS_CHECK,
+)
 
 
 def unified_diff_kinds() -> Mapping[str, FactKind]:

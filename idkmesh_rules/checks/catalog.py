@@ -20,24 +20,40 @@ def facts_schema(kinds: Iterable[FactKind]) -> dict[str, Any]:
         "$id": "urn:idkmesh-rules:schema:facts-1",
         "title": "facts 1",
         "description": "What the checks of one evaluation saw. Made from the declarations of the fact kinds.",
-        **_object({
-            "schema_version": {"const": "1.0"},
-            "backend": {"enum": ["unified_diff"]},
-            "documents": {"type": "object", "additionalProperties": {"$ref": "#/$defs/digest"}},
-            "kinds": {"type": "array", "items": {"oneOf": [_kind(kind) for kind in sorted(kinds, key=lambda kind: kind.name)]}},
-        }),
+        **_object(
+            {
+                "schema_version": {"const": "1.0"},
+                "backend": {"enum": ["unified_diff"]},
+                "documents": {"type": "object", "additionalProperties": {"$ref": "#/$defs/digest"}},
+                "kinds": {
+                    "type": "array",
+                    "items": {"oneOf": [_kind(kind) for kind in sorted(kinds, key=lambda kind: kind.name)]},
+                },
+            }
+        ),
         "$defs": {
             "digest": _TYPES[FieldType.DIGEST],
-            "origin": _object({"check": {"type": "string"}, "locator": {"type": "string"}, "line": {"type": "integer", "minimum": 1},
-                               "pointer": {"type": "string"}}, optional=("line", "pointer")),
+            "origin": _object(
+                {
+                    "check": {"type": "string"},
+                    "locator": {"type": "string"},
+                    "line": {"type": "integer", "minimum": 1},
+                    "pointer": {"type": "string"},
+                },
+                optional=("line", "pointer"),
+            ),
         },
     }
 
 
 def catalogue_page(kinds: Iterable[FactKind]) -> str:
     """The catalogue as Markdown: each kind with its meaning, fields, invariants and default finding."""
-    lines = ["# Fact catalogue", "", "Made from the declarations beside the checks (`make docs`); do not edit by hand. Key fields are **bold**.",
-             "A field marked *optional* may be known to be absent; any other field may be unknown, with a reason, but for keys."]
+    lines = [
+        "# Fact catalogue",
+        "",
+        "Made from the declarations beside the checks (`make docs`); do not edit by hand. Key fields are **bold**.",
+        "A field marked *optional* may be known to be absent; any other field may be unknown, with a reason, but for keys.",
+    ]
     for kind in sorted(kinds, key=lambda kind: kind.name):
         told = kind.finding
         lines += ["", f"## `{kind.name}`", "", kind.meaning, "", "| field | type | meaning |", "|---|---|---|"]
@@ -59,17 +75,34 @@ def _spelled(field: Field) -> str:
 
 def _kind(kind: FactKind) -> dict[str, Any]:
     keys = [field.name for field in kind.fields if field.key]
-    fields = {field.name: {"enum": list(field.values)} if field.type is FieldType.ENUM else _TYPES[field.type] for field in kind.fields}
+    fields = {
+        field.name: {"enum": list(field.values)} if field.type is FieldType.ENUM else _TYPES[field.type]
+        for field in kind.fields
+    }
     unknown = {field.name: {"type": "string"} for field in kind.fields if not field.key}
-    fact = _object({
-        "fields": {"type": "object", "additionalProperties": False, "required": keys, "properties": fields},
-        "unknown": {"type": "object", "additionalProperties": False, "properties": unknown},
-        "origins": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/origin"}},
-    })
-    return _object({"kind": {"const": kind.name}, "complete": {"type": "boolean"}, "reason": {"type": "string"}, "crashed": {"const": True},
-                    "facts": {"type": "array", "items": fact}}, optional=("reason", "crashed"))
+    fact = _object(
+        {
+            "fields": {"type": "object", "additionalProperties": False, "required": keys, "properties": fields},
+            "unknown": {"type": "object", "additionalProperties": False, "properties": unknown},
+            "origins": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/origin"}},
+        }
+    )
+    return _object(
+        {
+            "kind": {"const": kind.name},
+            "complete": {"type": "boolean"},
+            "reason": {"type": "string"},
+            "crashed": {"const": True},
+            "facts": {"type": "array", "items": fact},
+        },
+        optional=("reason", "crashed"),
+    )
 
 
 def _object(properties: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
-    return {"type": "object", "additionalProperties": False, "required": [name for name in properties if name not in optional],
-            "properties": properties}
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": [name for name in properties if name not in optional],
+        "properties": properties,
+    }

@@ -63,8 +63,16 @@ class Case:
         if seen.data is None:
             return Unjudged(f"not parsed: {unread_reason(seen)}")
         limits = self.limits
-        return read_patch(seen.data, DiffLimits(limits.patch_bytes, limits.patch_files, limits.patch_hunks,
-                                                limits.patch_line_bytes, limits.patch_name_bytes))
+        return read_patch(
+            seen.data,
+            DiffLimits(
+                limits.patch_bytes,
+                limits.patch_files,
+                limits.patch_hunks,
+                limits.patch_line_bytes,
+                limits.patch_name_bytes,
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)

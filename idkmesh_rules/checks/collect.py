@@ -36,16 +36,25 @@ class _KindUnderWay:
         if present != row or tuple(map(type, present)) != tuple(map(type, row)):
             self.rows[key] = tuple(
                 mine if type(mine) is type(other) and mine == other else Unknown("conflict: two observations differ")
-                for mine, other in zip(present, row, strict=True))
+                for mine, other in zip(present, row, strict=True)
+            )
         return key
 
     def freeze(self) -> KindFacts:
         ordered = sorted(self.rows, key=_sortable)
         return KindFacts(
-            self.kind, tuple([self.rows[key] for key in ordered]),
-            tuple([tuple(sorted(found, key=_origin_order)) if len(found := self.origins[key]) > 1 else tuple(found)
-                   for key in ordered]),
-            complete=not self.gaps, reason="; ".join(sorted(set(self.gaps))) or None, crashed=self.crashed)
+            self.kind,
+            tuple([self.rows[key] for key in ordered]),
+            tuple(
+                [
+                    tuple(sorted(found, key=_origin_order)) if len(found := self.origins[key]) > 1 else tuple(found)
+                    for key in ordered
+                ]
+            ),
+            complete=not self.gaps,
+            reason="; ".join(sorted(set(self.gaps))) or None,
+            crashed=self.crashed,
+        )
 
 
 def _sortable(key: Key) -> tuple[tuple[str, Value], ...]:

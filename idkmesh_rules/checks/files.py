@@ -22,33 +22,64 @@ from idkmesh_rules.model.facts import (
 from idkmesh_rules.model.observation import FileObservation, FileState
 
 CANDIDATE_FILE = FactKind(
-    "candidate.file", "A file that the manifest declares, as it was found below the candidate root.",
-    (Field("role", FieldType.ENUM, "the plan's candidate, another artifact, or a log", key=True,
-           values=("candidate", "artifact", "log")),
-     Field("name", FieldType.STRING, "artifact id, or logs/<index>", key=True),
-     Field("locator", FieldType.STRING, "where the manifest says that it lies"),
-     Field("state", FieldType.ENUM, "what stands there", values=tuple(state.value for state in FileState)),
-     Field("bytes", FieldType.INT, "size of a regular file", optional=True),
-     Field("within_limit", FieldType.BOOL, "a regular file no larger than the verifier's limit", optional=True),
-     Field("declared_digest", FieldType.DIGEST, "as the manifest claims", optional=True),
-     Field("observed_digest", FieldType.DIGEST, "of the bytes that were read", optional=True),
-     Field("digest_matches", FieldType.BOOL, "a digest is declared and is the observed one")),
+    "candidate.file",
+    "A file that the manifest declares, as it was found below the candidate root.",
+    (
+        Field(
+            "role",
+            FieldType.ENUM,
+            "the plan's candidate, another artifact, or a log",
+            key=True,
+            values=("candidate", "artifact", "log"),
+        ),
+        Field("name", FieldType.STRING, "artifact id, or logs/<index>", key=True),
+        Field("locator", FieldType.STRING, "where the manifest says that it lies"),
+        Field("state", FieldType.ENUM, "what stands there", values=tuple(state.value for state in FileState)),
+        Field("bytes", FieldType.INT, "size of a regular file", optional=True),
+        Field("within_limit", FieldType.BOOL, "a regular file no larger than the verifier's limit", optional=True),
+        Field("declared_digest", FieldType.DIGEST, "as the manifest claims", optional=True),
+        Field("observed_digest", FieldType.DIGEST, "of the bytes that were read", optional=True),
+        Field("digest_matches", FieldType.BOOL, "a digest is declared and is the observed one"),
+    ),
     FindingTemplate(Severity.HIGH, Category.PROVENANCE, "{locator} is not the declared {role} {name} (state: {state})"),
-    (Invariant("a matching digest is declared and observed", ("declared_digest", "observed_digest", "digest_matches"),
-               lambda declared, observed, matches: matches == (declared is not None and declared == observed)),
-     Invariant("only a regular file has a size", ("state", "bytes"),
-               lambda state, size: (state == "regular") == (size is not None)),
-     Invariant("only a regular file is within a limit or over it", ("state", "within_limit"),
-               lambda state, within: (state == "regular") == (within is not None)),
-     Invariant("only a regular file has an observed digest", ("state", "observed_digest"),
-               lambda state, observed: state == "regular" or observed is None)))
+    (
+        Invariant(
+            "a matching digest is declared and observed",
+            ("declared_digest", "observed_digest", "digest_matches"),
+            lambda declared, observed, matches: matches == (declared is not None and declared == observed),
+        ),
+        Invariant(
+            "only a regular file has a size",
+            ("state", "bytes"),
+            lambda state, size: (state == "regular") == (size is not None),
+        ),
+        Invariant(
+            "only a regular file is within a limit or over it",
+            ("state", "within_limit"),
+            lambda state, within: (state == "regular") == (within is not None),
+        ),
+        Invariant(
+            "only a regular file has an observed digest",
+            ("state", "observed_digest"),
+            lambda state, observed: state == "regular" or observed is None,
+        ),
+    ),
+)
 
 LOG_COVERAGE = FactKind(
-    "log.coverage", "A type of log that the plan requires or the manifest declares, and how many are declared.",
-    (Field("type", FieldType.ENUM, "type of log", key=True, values=("stdout", "stderr", "trace", "tool_calls", "other")),
-     Field("required", FieldType.BOOL, "the plan requires it"),
-     Field("count", FieldType.INT, "logs of that type in the manifest")),
-    FindingTemplate(Severity.HIGH, Category.PROVENANCE, "{count} logs of the required type {type} are declared, not one"))
+    "log.coverage",
+    "A type of log that the plan requires or the manifest declares, and how many are declared.",
+    (
+        Field(
+            "type", FieldType.ENUM, "type of log", key=True, values=("stdout", "stderr", "trace", "tool_calls", "other")
+        ),
+        Field("required", FieldType.BOOL, "the plan requires it"),
+        Field("count", FieldType.INT, "logs of that type in the manifest"),
+    ),
+    FindingTemplate(
+        Severity.HIGH, Category.PROVENANCE, "{count} logs of the required type {type} are declared, not one"
+    ),
+)
 
 
 def _row(role: str, name: str, declared: str | None, seen: FileObservation) -> Row:
@@ -60,8 +91,17 @@ def _row(role: str, name: str, declared: str | None, seen: FileObservation) -> R
     if regular and seen.digest is None:
         observed = Unknown(f"not hashed: {unread_reason(seen)}")
     matches = observed if declared and type(observed) is Unknown else declared is not None and declared == observed
-    return (role, name, seen.locator, seen.state.value, seen.size if regular else None, seen.within_limit if regular else None,
-            declared, observed, matches)
+    return (
+        role,
+        name,
+        seen.locator,
+        seen.state.value,
+        seen.size if regular else None,
+        seen.within_limit if regular else None,
+        declared,
+        observed,
+        matches,
+    )
 
 
 def _artifacts(case: Case) -> Iterator[Emission]:
@@ -71,8 +111,11 @@ def _artifacts(case: Case) -> Iterator[Emission]:
         row = _row(role, artifact.id, artifact.digest, case.observations[artifact.locator, limit])
         yield Emission(CANDIDATE_FILE, row, Origin(check, "result-manifest", pointer=f"/produced_artifacts/{position}"))
     if case.candidate.state is FileState.UNDECLARED:
-        yield Emission(CANDIDATE_FILE, _row("candidate", wanted, None, case.candidate),
-                       Origin(check, "evaluator-plan", pointer="/candidate_artifact_id"))
+        yield Emission(
+            CANDIDATE_FILE,
+            _row("candidate", wanted, None, case.candidate),
+            Origin(check, "evaluator-plan", pointer="/candidate_artifact_id"),
+        )
 
 
 def _artifacts_asked(case: Case) -> Asked:
@@ -89,7 +132,9 @@ def _logs(case: Case) -> Iterator[Emission]:
     required = frozenset(case.plan.required_log_types)
     for log_type in sorted(required | {log.type for log in logs}):
         count = sum(log.type == log_type for log in logs)
-        place = ("evaluator-plan", "/backend/required_log_types") if log_type in required else ("result-manifest", "/logs")
+        place = (
+            ("evaluator-plan", "/backend/required_log_types") if log_type in required else ("result-manifest", "/logs")
+        )
         yield Emission(LOG_COVERAGE, (log_type, log_type in required, count), Origin(check, place[0], pointer=place[1]))
 
 
@@ -101,7 +146,19 @@ def _logs_asked(case: Case) -> Asked:
     }
 
 
-ARTIFACT_CHECK = Check("artifact-digest", "the candidate and the other artifacts: state, size and SHA-256", "artifact_hash",
-                       (CANDIDATE_FILE,), _artifacts, _artifacts_asked)
-LOG_CHECK = Check("log-integrity", "each declared log: state, size and SHA-256; each required type of log", "artifact_hash",
-                  (CANDIDATE_FILE, LOG_COVERAGE), _logs, _logs_asked)
+ARTIFACT_CHECK = Check(
+    "artifact-digest",
+    "the candidate and the other artifacts: state, size and SHA-256",
+    "artifact_hash",
+    (CANDIDATE_FILE,),
+    _artifacts,
+    _artifacts_asked,
+)
+LOG_CHECK = Check(
+    "log-integrity",
+    "each declared log: state, size and SHA-256; each required type of log",
+    "artifact_hash",
+    (CANDIDATE_FILE, LOG_COVERAGE),
+    _logs,
+    _logs_asked,
+)

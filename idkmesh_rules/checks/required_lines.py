@@ -8,21 +8,44 @@ from collections.abc import Iterator
 
 from idkmesh_rules.checks.check import Asked, Case, Check, Emission, Unjudged
 from idkmesh_rules.diff import find_line
-from idkmesh_rules.model.facts import Category, FactKind, Field, FieldType, FindingTemplate, Invariant, Origin, Severity, Unknown
+from idkmesh_rules.model.facts import (
+    Category,
+    FactKind,
+    Field,
+    FieldType,
+    FindingTemplate,
+    Invariant,
+    Origin,
+    Severity,
+    Unknown,
+)
 
 REQUIREMENT_LINE = FactKind(
-    "requirement.line", "A line that the plan demands among the added or removed lines, and where it was found.",
-    (Field("side", FieldType.ENUM, "among the added or the removed lines", key=True, values=("added", "removed")),
-     Field("match", FieldType.ENUM, "equal to a whole line, or inside one", key=True, values=("whole", "substring")),
-     Field("text", FieldType.STRING, "the demanded text", key=True, secret=True),
-     Field("present", FieldType.BOOL, "some line satisfies it"),
-     Field("path", FieldType.STRING, "file of the first such line", optional=True),
-     Field("line", FieldType.INT, "line of the patch, from 1", optional=True),
-     Field("moved", FieldType.BOOL, "that line is both removed and added in its file")),
-    FindingTemplate(Severity.HIGH, Category.CORRECTNESS, "no {side} line satisfies the required text ({match}): {text}"),
-    (Invariant("a place is known exactly if it is present", ("present", "path", "line"),
-               lambda present, path, line: (path is not None) == present and (line is not None) == present),
-     Invariant("only a present line can be moved", ("present", "moved"), lambda present, moved: present or not moved)))
+    "requirement.line",
+    "A line that the plan demands among the added or removed lines, and where it was found.",
+    (
+        Field("side", FieldType.ENUM, "among the added or the removed lines", key=True, values=("added", "removed")),
+        Field("match", FieldType.ENUM, "equal to a whole line, or inside one", key=True, values=("whole", "substring")),
+        Field("text", FieldType.STRING, "the demanded text", key=True, secret=True),
+        Field("present", FieldType.BOOL, "some line satisfies it"),
+        Field("path", FieldType.STRING, "file of the first such line", optional=True),
+        Field("line", FieldType.INT, "line of the patch, from 1", optional=True),
+        Field("moved", FieldType.BOOL, "that line is both removed and added in its file"),
+    ),
+    FindingTemplate(
+        Severity.HIGH, Category.CORRECTNESS, "no {side} line satisfies the required text ({match}): {text}"
+    ),
+    (
+        Invariant(
+            "a place is known exactly if it is present",
+            ("present", "path", "line"),
+            lambda present, path, line: (path is not None) == present and (line is not None) == present,
+        ),
+        Invariant(
+            "only a present line can be moved", ("present", "moved"), lambda present, moved: present or not moved
+        ),
+    ),
+)
 
 
 def _lines(case: Case) -> Iterator[Emission]:
@@ -37,17 +60,32 @@ def _lines(case: Case) -> Iterator[Emission]:
         if hit is None:
             yield Emission(REQUIREMENT_LINE, (*key, False, None, None, False), Origin(check, case.candidate.locator))
         else:
-            yield Emission(REQUIREMENT_LINE, (*key, True, hit.path, hit.patch_line, hit.moved),
-                           Origin(check, case.candidate.locator, line=hit.patch_line))
+            yield Emission(
+                REQUIREMENT_LINE,
+                (*key, True, hit.path, hit.patch_line, hit.moved),
+                Origin(check, case.candidate.locator, line=hit.patch_line),
+            )
 
 
 def _lines_asked(case: Case) -> Asked:
     backend = case.plan.document.value["backend"]
-    demands = (("added", "whole", "required_added_text"), ("added", "substring", "required_added_substrings"),
-               ("removed", "substring", "required_removed_substrings"))
-    return {REQUIREMENT_LINE.name: frozenset(
-        (side, match, text) for side, match, field in demands for text in backend.get(field, ()))}
+    demands = (
+        ("added", "whole", "required_added_text"),
+        ("added", "substring", "required_added_substrings"),
+        ("removed", "substring", "required_removed_substrings"),
+    )
+    return {
+        REQUIREMENT_LINE.name: frozenset(
+            (side, match, text) for side, match, field in demands for text in backend.get(field, ())
+        )
+    }
 
 
-LINES_CHECK = Check("required-lines", "the lines that the plan demands among those that the patch adds and removes", "test_output",
-                    (REQUIREMENT_LINE,), _lines, _lines_asked)
+LINES_CHECK = Check(
+    "required-lines",
+    "the lines that the plan demands among those that the patch adds and removes",
+    "test_output",
+    (REQUIREMENT_LINE,),
+    _lines,
+    _lines_asked,
+)

@@ -30,7 +30,10 @@ def _bug(error: Exception) -> int:
 
     from idkmesh_rules._version import __version__
 
-    print(f"idkrules {__version__}: internal error. This is a bug in idkrules, not a verdict on anything.\n"
-          "Please report it with the lines below.", file=sys.stderr)
+    print(
+        f"idkrules {__version__}: internal error. This is a bug in idkrules, not a verdict on anything.\n"
+        "Please report it with the lines below.",
+        file=sys.stderr,
+    )
     traceback.print_exception(error, file=sys.stderr)
     return BUG

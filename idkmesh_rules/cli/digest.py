@@ -7,7 +7,9 @@ import typer
 
 
 def digest(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="JSON documents, bundle.yaml files or bundle directories.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="JSON documents, bundle.yaml files or bundle directories.")
+    ],
     raw: Annotated[bool, typer.Option("--raw", help="Digest the bytes as they are.")] = False,
 ) -> int:
     """Print digests: canonical for JSON documents, of the raw bytes for a rule bundle."""

@@ -12,11 +12,17 @@ def evaluate(
     work_unit: WorkUnitFile,
     result_manifest: Annotated[Path, typer.Option("--result-manifest", metavar="FILE", help="The worker's claim.")],
     evaluator_plan: PlanFile,
-    candidate_root: Annotated[Path, typer.Option("--candidate-root", metavar="DIR", help="The directory that holds the candidate.")],
-    output_dir: Annotated[Path, typer.Option("--output-dir", metavar="DIR", help="Where to write the evidence; must not exist.")],
+    candidate_root: Annotated[
+        Path, typer.Option("--candidate-root", metavar="DIR", help="The directory that holds the candidate.")
+    ],
+    output_dir: Annotated[
+        Path, typer.Option("--output-dir", metavar="DIR", help="Where to write the evidence; must not exist.")
+    ],
     bundle: BundleName = None,
     output_format: OutputFormat = Format.TEXT,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing; the exit code and the evidence tell.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print nothing; the exit code and the evidence tell.")
+    ] = False,
     require_pin: RequirePin = False,
     reveal: Annotated[bool, typer.Option("--reveal", help="Show a hidden plan's expectations in the result.")] = False,
 ) -> int:
@@ -30,8 +36,16 @@ def evaluate(
     from idkmesh_rules.render import text
 
     try:
-        evaluation = run(work_unit, result_manifest, evaluator_plan, candidate_root, output_dir=output_dir, bundle=bundle,
-                         require_pin=require_pin, reveal_hidden=reveal)
+        evaluation = run(
+            work_unit,
+            result_manifest,
+            evaluator_plan,
+            candidate_root,
+            output_dir=output_dir,
+            bundle=bundle,
+            require_pin=require_pin,
+            reveal_hidden=reveal,
+        )
     except Refusal as refusal:
         code = REJECT if refusal.fault == "worker" else REFUSED
         if output_format is Format.JSON and not quiet:

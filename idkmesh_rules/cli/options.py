@@ -1,13 +1,13 @@
 """Options that several verbs share, spelled once."""
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 
-class Format(str, Enum):
+class Format(StrEnum):
     """How a verb prints its result."""
 
     TEXT = "text"
@@ -15,8 +15,16 @@ class Format(str, Enum):
 
 
 WorkUnitFile = Annotated[Path, typer.Option("--work-unit", metavar="FILE", help="The trusted WorkUnit.")]
-PlanFile = Annotated[Path, typer.Option("--evaluator-plan", metavar="FILE", help="The verifier's plan, bound to the WorkUnit.")]
-BundleName = Annotated[str | None, typer.Option(
-    "--bundle", metavar="DIR|ID", help="Rule bundle: a shipped id, or a directory with bundle.yaml.  [default: what the plan pins]")]
+PlanFile = Annotated[
+    Path, typer.Option("--evaluator-plan", metavar="FILE", help="The verifier's plan, bound to the WorkUnit.")
+]
+BundleName = Annotated[
+    str | None,
+    typer.Option(
+        "--bundle",
+        metavar="DIR|ID",
+        help="Rule bundle: a shipped id, or a directory with bundle.yaml.  [default: what the plan pins]",
+    ),
+]
 RequirePin = Annotated[bool, typer.Option("--require-pin", help="Refuse a plan that pins no bundle digest.")]
 OutputFormat = Annotated[Format, typer.Option("--format", help="How to print the result.")]

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 _MOST_FILES = 200
 
 _Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Output of `git diff`; - is standard input.")]
-_Allow = Annotated[list[str] | None, typer.Option(
-    "--allow", metavar="GLOB", help="Paths that may be changed.  [default: all that are not reserved]")]
+_Allow = Annotated[
+    list[str] | None,
+    typer.Option("--allow", metavar="GLOB", help="Paths that may be changed.  [default: all that are not reserved]"),
+]
 _Forbid = Annotated[list[str] | None, typer.Option("--forbid", metavar="GLOB", help="Paths that may not be changed.")]
 _AllowProse = Annotated[bool, typer.Option("--allow-prose", help="Let harmless text stand outside the sections.")]
 
@@ -36,8 +38,13 @@ class _Fault(NamedTuple):
     remedy: str
 
 
-def patch(files: _Files, allow: _Allow = None, forbid: _Forbid = None, allow_prose: _AllowProse = False,
-          output_format: OutputFormat = Format.TEXT) -> int:
+def patch(
+    files: _Files,
+    allow: _Allow = None,
+    forbid: _Forbid = None,
+    allow_prose: _AllowProse = False,
+    output_format: OutputFormat = Format.TEXT,
+) -> int:
     """Show what patches would touch, and whether the shipped conditions hold."""
     from idkmesh_rules.cli.exits import COULD_NOT_LOOK, REJECT
     from idkmesh_rules.cli.output import emit
@@ -94,8 +101,10 @@ def _faults(patch: "Patch", judged: "tuple[tuple[PatchPath, Judgement], ...]", a
         if judgement.code is not None:
             yield _fault(judgement.code, path.line, judgement.reason or "")
     for reason, flag, message in (
-        ("symlink", "symlink", "a symbolic link"), ("gitlink", "submodule", "a submodule"),
-        ("binary", "binary", "binary content"), ("exec-bit", "gains_exec", "becomes executable"),
+        ("symlink", "symlink", "a symbolic link"),
+        ("gitlink", "submodule", "a submodule"),
+        ("binary", "binary", "binary content"),
+        ("exec-bit", "gains_exec", "becomes executable"),
     ):
         for file in patch.files:
             if getattr(file, flag):
@@ -115,26 +124,53 @@ def _fault(reason: str, line: int | None, message: str) -> _Fault:
     return _Fault(reason, line, message, REASONS[reason].remedy)
 
 
-def _as_json(file: Path, verdict: str, patch: "Patch | None", judged: "tuple[tuple[PatchPath, Judgement], ...]",
-             fault: _Fault | None) -> str:
+def _as_json(
+    file: Path,
+    verdict: str,
+    patch: "Patch | None",
+    judged: "tuple[tuple[PatchPath, Judgement], ...]",
+    fault: _Fault | None,
+) -> str:
     import json
 
     readable = patch is not None and patch.well_formed
-    fields = ("operation", "old_path", "new_path", "old_mode", "new_mode", "binary", "symlink", "submodule",
-              "added_lines", "removed_lines")
-    return json.dumps({
-        "file": str(file), "verdict": verdict, "reason": fault and fault.reason, "message": fault and fault.message,
-        "line": fault and fault.line,
-        "paths": [{"path": path.path, "side": path.side, "authorized": judgement.authorized, "reason": judgement.reason}
-                  for path, judgement in judged],
-        "files": [{field: getattr(each, field) for field in fields} for each in (patch.files if patch else ())],
-        "added_lines": patch.added_lines if patch and readable else None,
-        "removed_lines": patch.removed_lines if patch and readable else None,
-    })
+    fields = (
+        "operation",
+        "old_path",
+        "new_path",
+        "old_mode",
+        "new_mode",
+        "binary",
+        "symlink",
+        "submodule",
+        "added_lines",
+        "removed_lines",
+    )
+    return json.dumps(
+        {
+            "file": str(file),
+            "verdict": verdict,
+            "reason": fault and fault.reason,
+            "message": fault and fault.message,
+            "line": fault and fault.line,
+            "paths": [
+                {"path": path.path, "side": path.side, "authorized": judgement.authorized, "reason": judgement.reason}
+                for path, judgement in judged
+            ],
+            "files": [{field: getattr(each, field) for field in fields} for each in (patch.files if patch else ())],
+            "added_lines": patch.added_lines if patch and readable else None,
+            "removed_lines": patch.removed_lines if patch and readable else None,
+        }
+    )
 
 
-def _as_text(file: Path, verdict: str, patch: "Patch | None", judged: "tuple[tuple[PatchPath, Judgement], ...]",
-             fault: _Fault | None) -> str:
+def _as_text(
+    file: Path,
+    verdict: str,
+    patch: "Patch | None",
+    judged: "tuple[tuple[PatchPath, Judgement], ...]",
+    fault: _Fault | None,
+) -> str:
     lines = []
     if fault is None and patch is not None:
         lines.append(f"{file}: {verdict} ({len(patch.files)} files, +{patch.added_lines} -{patch.removed_lines} lines)")

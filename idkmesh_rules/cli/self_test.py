@@ -15,7 +15,10 @@ def self_test(output_format: OutputFormat = Format.TEXT) -> int:
     code = CLEAN if outcomes and all(outcome.passed for outcome in outcomes) else PROBLEM
     if output_format is Format.JSON:
         return emit(json.dumps([outcome.as_json() for outcome in outcomes], indent=2), code)
-    lines = [f"{'ok  ' if outcome.passed else 'FAIL'}  {outcome.case}: {outcome.observed}"
-             + ("" if outcome.passed else f"  (expected {outcome.expected})") for outcome in outcomes]
+    lines = [
+        f"{'ok  ' if outcome.passed else 'FAIL'}  {outcome.case}: {outcome.observed}"
+        + ("" if outcome.passed else f"  (expected {outcome.expected})")
+        for outcome in outcomes
+    ]
     passed = sum(outcome.passed for outcome in outcomes)
     return emit("\n".join([*lines, f"{passed} of {len(outcomes)} cases came out for the expected reason"]), code)

@@ -3,8 +3,13 @@
 from idkmesh_rules.cli.options import BundleName, Format, OutputFormat, PlanFile, RequirePin, WorkUnitFile
 
 
-def validate(work_unit: WorkUnitFile, evaluator_plan: PlanFile, bundle: BundleName = None, require_pin: RequirePin = False,
-             output_format: OutputFormat = Format.TEXT) -> int:
+def validate(
+    work_unit: WorkUnitFile,
+    evaluator_plan: PlanFile,
+    bundle: BundleName = None,
+    require_pin: RequirePin = False,
+    output_format: OutputFormat = Format.TEXT,
+) -> int:
     """Hold WorkUnit, plan and rule bundle against each other."""
     import sys
 

@@ -12,13 +12,22 @@ from idkmesh_rules.model.documents import EvaluatorPlan, ResultManifest, WorkUni
 def check_plan_binding(unit: WorkUnit, plan: EvaluatorPlan) -> None:
     """Invariant 2: the plan is bound to exactly this WorkUnit and source revision; else Refusal `binding-drift`."""
     bound = plan.binding
-    pairs = [("work_unit_id", bound.work_unit_id, unit.id), ("work_unit_version", bound.work_unit_version, unit.version),
-             ("work_unit_digest", bound.work_unit_digest, unit.document.digest)]
+    pairs = [
+        ("work_unit_id", bound.work_unit_id, unit.id),
+        ("work_unit_version", bound.work_unit_version, unit.version),
+        ("work_unit_digest", bound.work_unit_digest, unit.document.digest),
+    ]
     if unit.source_revision is not None:
         pairs.append(("source_revision", bound.source_revision, unit.source_revision))
     problems = tuple(
-        Problem(f"the plan is bound to {name} {shorten(said, 100)}, the WorkUnit has {shorten(true, 100)}", plan.document.source,
-                f"/binding/{name}") for name, said, true in pairs if said != true)
+        Problem(
+            f"the plan is bound to {name} {shorten(said, 100)}, the WorkUnit has {shorten(true, 100)}",
+            plan.document.source,
+            f"/binding/{name}",
+        )
+        for name, said, true in pairs
+        if said != true
+    )
     if problems:
         raise Refusal("binding-drift", "the plan is bound to another WorkUnit than the one given", problems=problems)
 
@@ -27,26 +36,52 @@ def check_validator_sets(unit: WorkUnit, plan: EvaluatorPlan, implemented: froze
     """Invariant 3: plan's set = WorkUnit's required set = what the bundle implements; else Refusal `validator-set-mismatch`."""
     planned, required = frozenset(plan.required_validator_ids), unit.required_validator_ids
     problems = [
-        *_difference(planned, required, plan.document.source, "/required_validator_ids", "the plan", "the WorkUnit requires"),
+        *_difference(
+            planned, required, plan.document.source, "/required_validator_ids", "the plan", "the WorkUnit requires"
+        ),
         *_difference(required, planned, unit.document.source, "/validators", "the WorkUnit", "the plan promises"),
-        *_difference(planned, implemented, plan.document.source, "/required_validator_ids", "the plan",
-                     f"the rule bundle {bundle} implements"),
+        *_difference(
+            planned,
+            implemented,
+            plan.document.source,
+            "/required_validator_ids",
+            "the plan",
+            f"the rule bundle {bundle} implements",
+        ),
         *_difference(implemented, planned, bundle, None, f"the rule bundle {bundle}", "the plan promises"),
     ]
     if problems:
-        raise Refusal("validator-set-mismatch", "plan, WorkUnit and rule bundle don't name the same required validators",
-                      problems=tuple(problems))
+        raise Refusal(
+            "validator-set-mismatch",
+            "plan, WorkUnit and rule bundle don't name the same required validators",
+            problems=tuple(problems),
+        )
 
 
-def _difference(mine: frozenset[str], other: frozenset[str], source: str, pointer: str | None, owner: str, against: str) -> list[Problem]:
+def _difference(
+    mine: frozenset[str], other: frozenset[str], source: str, pointer: str | None, owner: str, against: str
+) -> list[Problem]:
     others = ", ".join(sorted(other)) or "none"
-    return [Problem(f"{owner} names {shorten(name)}, but {against}: {others}", source, pointer) for name in sorted(mine - other)]
+    return [
+        Problem(f"{owner} names {shorten(name)}, but {against}: {others}", source, pointer)
+        for name in sorted(mine - other)
+    ]
 
 
 def check_independence(unit: WorkUnit, plan: EvaluatorPlan, manifest: ResultManifest) -> None:
     """Invariant 4: the verifier isn't the worker; else Refusal `verifier-is-worker`, the worker's fault: it chose its id."""
     demanded = unit.independent_from_worker or plan.requires_distinct_verifier
     if demanded and manifest.worker.id == plan.verifier.id:
-        raise Refusal("verifier-is-worker", "the worker claims the verifier's identity", fault="worker", problems=(
-            Problem(f"the worker's id {shorten(manifest.worker.id)} is the id of the plan's verifier", manifest.document.source,
-                    "/worker/id", hint="independent verification needs two identities"),))
+        raise Refusal(
+            "verifier-is-worker",
+            "the worker claims the verifier's identity",
+            fault="worker",
+            problems=(
+                Problem(
+                    f"the worker's id {shorten(manifest.worker.id)} is the id of the plan's verifier",
+                    manifest.document.source,
+                    "/worker/id",
+                    hint="independent verification needs two identities",
+                ),
+            ),
+        )

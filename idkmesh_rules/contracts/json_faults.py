@@ -12,7 +12,9 @@ from idkmesh_rules.errors import Problem
 _MOST = 20
 _TOKEN = re.compile(
     r'[ \t\n\r]*+(?:(?P<string>"(?:[^"\\]|\\.)*+")|(?P<open>[{\[])|(?P<close>[}\]])|(?P<number>-?[0-9][0-9.eE+-]*+)'
-    r"|(?P<comma>,)|(?P<colon>:)|(?P<word>-?[A-Za-z]++)|(?P<other>[^ \t\n\r]))", re.DOTALL)
+    r"|(?P<comma>,)|(?P<colon>:)|(?P<word>-?[A-Za-z]++)|(?P<other>[^ \t\n\r]))",
+    re.DOTALL,
+)
 _SURROGATE = re.compile(r"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|[c-fC-F][0-9a-fA-F]{2})")
 _ESCAPED_BACKSLASHES = re.compile(r"(?<!\\)(?:\\\\)++")
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
@@ -42,7 +44,9 @@ class _Scan:
         newline = self.text.rfind("\n", self._line_start, offset)
         self._line_start = newline + 1 if newline >= 0 else self._line_start
         self._counted = offset
-        self.problems.append(Problem(message, self.source, line=self._line, column=offset - self._line_start + 1, hint=hint))
+        self.problems.append(
+            Problem(message, self.source, line=self._line, column=offset - self._line_start + 1, hint=hint)
+        )
 
     def run(self) -> None:
         keys: list[set[str] | None] = []
@@ -80,14 +84,20 @@ class _Scan:
             plain = _PAIR.sub("?" * 12, _ESCAPED_BACKSLASHES.sub(lambda run: "?" * len(run[0]), literal))
             lone = _SURROGATE.search(plain)
             if lone:
-                self.fault(start + lone.start(), f"{lone[0]} is a lone surrogate, which no UTF-8 text can hold",
-                           "escape the character as a surrogate pair, or write it out")
+                self.fault(
+                    start + lone.start(),
+                    f"{lone[0]} is a lone surrogate, which no UTF-8 text can hold",
+                    "escape the character as a surrogate pair, or write it out",
+                )
         if keys is None:
             return
         key = _unescape(literal)
         if key in keys:
-            self.fault(start, f"the key {literal if len(literal) < 80 else literal[:77] + '…'} stands twice in one object",
-                       "keep one of them")
+            self.fault(
+                start,
+                f"the key {literal if len(literal) < 80 else literal[:77] + '…'} stands twice in one object",
+                "keep one of them",
+            )
         keys.add(key)
 
     def _number(self, literal: str, start: int) -> None:

@@ -34,20 +34,30 @@ def read_work_unit(document: Document) -> WorkUnit:
     check_schema(document, "work-unit-0.2")
     value = document.value
     constraints, permissions = value["constraints"], value["permissions"]
-    _raise(document, [
-        *_duplicates(value["validators"], "/validators", "id"),
-        *_bad_patterns(constraints["allowed_paths"], "/constraints/allowed_paths", compile_allow),
-        *_bad_patterns(constraints["forbidden_paths"], "/constraints/forbidden_paths", compile_forbid),
-        *_bad_patterns(permissions["filesystem_write"], "/permissions/filesystem_write", compile_allow),
-    ])
+    _raise(
+        document,
+        [
+            *_duplicates(value["validators"], "/validators", "id"),
+            *_bad_patterns(constraints["allowed_paths"], "/constraints/allowed_paths", compile_allow),
+            *_bad_patterns(constraints["forbidden_paths"], "/constraints/forbidden_paths", compile_forbid),
+            *_bad_patterns(permissions["filesystem_write"], "/permissions/filesystem_write", compile_allow),
+        ],
+    )
     policy = value["verification_policy"]
     return WorkUnit(
-        document, value["id"], value["version"],
+        document,
+        value["id"],
+        value["version"],
         tuple(Validator(entry["id"], entry["type"], entry["required"]) for entry in value["validators"]),
         tuple(EvidenceRequirement(entry["type"], entry["required"]) for entry in value["evidence_requirements"]),
-        tuple(constraints["allowed_paths"]), tuple(constraints["forbidden_paths"]), tuple(permissions["filesystem_write"]),
-        value["provenance"].get("source_revision"), policy["independent_from_worker"],
-        policy["minimum_independent_verifiers"], value["failure_semantics"]["max_attempts"])
+        tuple(constraints["allowed_paths"]),
+        tuple(constraints["forbidden_paths"]),
+        tuple(permissions["filesystem_write"]),
+        value["provenance"].get("source_revision"),
+        policy["independent_from_worker"],
+        policy["minimum_independent_verifiers"],
+        value["failure_semantics"]["max_attempts"],
+    )
 
 
 def read_result_manifest(document: Document) -> ResultManifest:
@@ -57,11 +67,23 @@ def read_result_manifest(document: Document) -> ResultManifest:
     _raise(document, _duplicates(value["produced_artifacts"], "/produced_artifacts", "id"))
     provenance, request = value["provenance"], value["verification_request"]
     return ResultManifest(
-        document, value["id"], value["work_unit_id"], value["work_unit_version"], provenance["work_unit_digest"],
-        provenance["source_revision"], value["attempt"], _agent(value["worker"]), value["status"],
-        tuple(Artifact(entry["id"], entry["type"], entry["locator"], entry["digest"]) for entry in value["produced_artifacts"]),
+        document,
+        value["id"],
+        value["work_unit_id"],
+        value["work_unit_version"],
+        provenance["work_unit_digest"],
+        provenance["source_revision"],
+        value["attempt"],
+        _agent(value["worker"]),
+        value["status"],
+        tuple(
+            Artifact(entry["id"], entry["type"], entry["locator"], entry["digest"])
+            for entry in value["produced_artifacts"]
+        ),
         tuple(Log(entry["type"], entry["locator"], entry.get("digest")) for entry in value["logs"]),
-        tuple(request["expected_validator_ids"]), tuple(request["evidence_artifact_ids"]))
+        tuple(request["expected_validator_ids"]),
+        tuple(request["evidence_artifact_ids"]),
+    )
 
 
 def plan_schema(document: Document) -> str:
@@ -72,8 +94,15 @@ def plan_schema(document: Document) -> str:
         return "evaluator-plan-0.1-workspace" if workspace else "evaluator-plan-0.1-json"
     if isinstance(version, str) and version in _UNIFIED_DIFF_PLANS:
         return _UNIFIED_DIFF_PLANS[version]
-    raise ContractError((Problem(f"expected one of the plan versions 0.1, 0.2, 0.3, 0.4; found {shorten(version)}",
-                                 document.source, pointer="/schema_version"),))
+    raise ContractError(
+        (
+            Problem(
+                f"expected one of the plan versions 0.1, 0.2, 0.3, 0.4; found {shorten(version)}",
+                document.source,
+                pointer="/schema_version",
+            ),
+        )
+    )
 
 
 def read_evaluator_plan(document: Document) -> EvaluatorPlan | None:
@@ -82,23 +111,46 @@ def read_evaluator_plan(document: Document) -> EvaluatorPlan | None:
     check_schema(document, schema)
     value = document.value
     if schema not in _UNIFIED_DIFF_PLANS.values():
-        _raise(document, [*_duplicates(value.get("checks", ()), "/checks", "id"),
-                          *_duplicates(value.get("baseline", {}).get("files", ()), "/baseline/files", "path")])
+        _raise(
+            document,
+            [
+                *_duplicates(value.get("checks", ()), "/checks", "id"),
+                *_duplicates(value.get("baseline", {}).get("files", ()), "/baseline/files", "path"),
+            ],
+        )
         return None
     backend, binding = value["backend"], value["binding"]
     return EvaluatorPlan(
-        document, value["id"], value["schema_version"], backend["type"],
-        Binding(binding["work_unit_id"], binding["work_unit_version"], binding["work_unit_digest"], binding["source_revision"]),
-        value["visibility"] == "hidden", _agent(value["verifier"]), value["verifier"],
-        value["policy"]["require_verifier_distinct_from_worker"], tuple(value["required_validator_ids"]),
-        value["candidate_artifact_id"], backend["max_candidate_bytes"], backend["max_log_bytes"],
-        tuple(backend.get("required_log_types", ())), _required_lines(backend), _pin(value.get("extensions", {})))
+        document,
+        value["id"],
+        value["schema_version"],
+        backend["type"],
+        Binding(
+            binding["work_unit_id"],
+            binding["work_unit_version"],
+            binding["work_unit_digest"],
+            binding["source_revision"],
+        ),
+        value["visibility"] == "hidden",
+        _agent(value["verifier"]),
+        value["verifier"],
+        value["policy"]["require_verifier_distinct_from_worker"],
+        tuple(value["required_validator_ids"]),
+        value["candidate_artifact_id"],
+        backend["max_candidate_bytes"],
+        backend["max_log_bytes"],
+        tuple(backend.get("required_log_types", ())),
+        _required_lines(backend),
+        _pin(value.get("extensions", {})),
+    )
 
 
 def _required_lines(backend: Mapping[str, Any]) -> tuple[RequiredLine, ...]:
-    return (*(RequiredLine("added", "whole", text) for text in backend.get("required_added_text", ())),
-            *(RequiredLine("added", "substring", text) for text in backend.get("required_added_substrings", ())),
-            *(RequiredLine("removed", "substring", text) for text in backend.get("required_removed_substrings", ())))
+    return (
+        *(RequiredLine("added", "whole", text) for text in backend.get("required_added_text", ())),
+        *(RequiredLine("added", "substring", text) for text in backend.get("required_added_substrings", ())),
+        *(RequiredLine("removed", "substring", text) for text in backend.get("required_removed_substrings", ())),
+    )
 
 
 def _pin(extensions: Mapping[str, Any]) -> BundlePin:
@@ -109,7 +161,9 @@ def _pin(extensions: Mapping[str, Any]) -> BundlePin:
 
 def _agent(value: Mapping[str, Any]) -> Agent:
     model = value.get("model")
-    return Agent(value["id"], value["type"], value["adapter"], (model.get("provider"), model["name"]) if model else None)
+    return Agent(
+        value["id"], value["type"], value["adapter"], (model.get("provider"), model["name"]) if model else None
+    )
 
 
 def _duplicates(entries: Iterable[Mapping[str, Any]], pointer: str, key: str) -> Iterator[Problem]:
@@ -117,8 +171,10 @@ def _duplicates(entries: Iterable[Mapping[str, Any]], pointer: str, key: str) ->
     for position, entry in enumerate(entries):
         earlier = first.setdefault(entry[key], position)
         if earlier != position:
-            yield Problem(f"the {key} {shorten(entry[key])} stands already at {pointer}/{earlier}; each may stand once",
-                          pointer=f"{pointer}/{position}/{key}")
+            yield Problem(
+                f"the {key} {shorten(entry[key])} stands already at {pointer}/{earlier}; each may stand once",
+                pointer=f"{pointer}/{position}/{key}",
+            )
 
 
 def _bad_patterns(patterns: Iterable[str], pointer: str, compile_one: Any) -> Iterator[Problem]:

@@ -31,14 +31,18 @@ def check_schema(document: Document, schema: str, *, most: int = 100) -> None:
     """Raise ContractError with every violation of the shipped `schema`, at most `most`, each with its JSON pointer."""
     if not _quick(schema).is_valid(document.value) or _integers_spelled_as_floats(document.value, schema):
         problems = tuple(_violations(document, schema, most))
-        raise ContractError(problems or (Problem(f"the document doesn't satisfy {schema}", document.source, pointer=""),))
+        raise ContractError(
+            problems or (Problem(f"the document doesn't satisfy {schema}", document.source, pointer=""),)
+        )
 
 
 @cache
 def _quick(schema: str) -> Any:
     import jsonschema_rs
 
-    return jsonschema_rs.validator_for(dict(load_schema(schema)), validate_formats=True, formats={"date-time": is_timestamp})
+    return jsonschema_rs.validator_for(
+        dict(load_schema(schema)), validate_formats=True, formats={"date-time": is_timestamp}
+    )
 
 
 @cache
@@ -49,7 +53,8 @@ def _strict(schema: str) -> Any:
     types = base.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
     formats = jsonschema.FormatChecker(formats=())
     formats.checks("date-time")(lambda value: not isinstance(value, str) or is_timestamp(value))
-    return jsonschema.validators.extend(base, type_checker=types)(load_schema(schema), format_checker=formats)
+    extend: Any = jsonschema.validators.extend
+    return extend(base, type_checker=types)(load_schema(schema), format_checker=formats)
 
 
 @cache
@@ -85,7 +90,9 @@ def _integers_spelled_as_floats(value: Mapping[str, Any], schema: str) -> bool:
 
 def _violations(document: Document, schema: str, most: int) -> Iterator[Problem]:
     seen: set[tuple[str, str]] = set()
-    errors = sorted(_strict(schema).iter_errors(document.value), key=lambda error: [str(part) for part in error.absolute_path])
+    errors = sorted(
+        _strict(schema).iter_errors(document.value), key=lambda error: [str(part) for part in error.absolute_path]
+    )
     for error in errors:
         pointer = json_pointer(error.absolute_path)
         for where, message in _tell(error, pointer):
@@ -115,7 +122,10 @@ def _tell(error: Any, pointer: str) -> Iterator[tuple[str, str]]:
         known = error.schema.get("properties", {})
         for name in (name for name in found if name not in known):
             near = get_close_matches(name, known, 1)
-            yield f"{pointer}{json_pointer([name])}", "this key is unknown" + (f"; did you mean {shorten(near[0])}?" if near else "")
+            yield (
+                f"{pointer}{json_pointer([name])}",
+                "this key is unknown" + (f"; did you mean {shorten(near[0])}?" if near else ""),
+            )
     elif rule == "dependentRequired":
         for name, needs in demand.items():
             for need in (need for need in needs if name in found and need not in found):

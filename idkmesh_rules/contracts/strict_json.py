@@ -51,24 +51,60 @@ def read_document(data: bytes, name: str, source: str, *, max_bytes: int, max_de
     except (_FaultFound, RecursionError, UnicodeEncodeError):
         pass
     except json.JSONDecodeError as error:
-        raise ContractError((Problem(f"not JSON: {error.msg[:1].lower()}{error.msg[1:]}", source, line=error.lineno,
-                                     column=error.colno, hint="the document must be exactly one JSON object"),)) from None
+        raise ContractError(
+            (
+                Problem(
+                    f"not JSON: {error.msg[:1].lower()}{error.msg[1:]}",
+                    source,
+                    line=error.lineno,
+                    column=error.colno,
+                    hint="the document must be exactly one JSON object",
+                ),
+            )
+        ) from None
     raise ContractError(find_faults(text, source, max_depth=max_depth, max_digits=_INTEGER_DIGITS))
 
 
 def _decode(data: bytes, source: str, max_bytes: int) -> str:
     if len(data) > max_bytes:
-        raise ContractError((Problem(f"the document is larger than {max_bytes} bytes", source, line=1, column=1,
-                                     hint="make it smaller, or raise the limit"),))
+        raise ContractError(
+            (
+                Problem(
+                    f"the document is larger than {max_bytes} bytes",
+                    source,
+                    line=1,
+                    column=1,
+                    hint="make it smaller, or raise the limit",
+                ),
+            )
+        )
     if data.startswith(b"\xef\xbb\xbf"):
-        raise ContractError((Problem("the document begins with a byte order mark", source, line=1, column=1,
-                                     hint="save it as UTF-8 without BOM"),))
+        raise ContractError(
+            (
+                Problem(
+                    "the document begins with a byte order mark",
+                    source,
+                    line=1,
+                    column=1,
+                    hint="save it as UTF-8 without BOM",
+                ),
+            )
+        )
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        line, column = position(data[:error.start].decode())
-        raise ContractError((Problem(f"byte 0x{data[error.start]:02x} is not valid UTF-8", source, line=line, column=column,
-                                     hint="save the document as UTF-8"),)) from None
+        line, column = position(data[: error.start].decode())
+        raise ContractError(
+            (
+                Problem(
+                    f"byte 0x{data[error.start]:02x} is not valid UTF-8",
+                    source,
+                    line=line,
+                    column=column,
+                    hint="save the document as UTF-8",
+                ),
+            )
+        ) from None
 
 
 def _sound(value: dict[str, Any], max_depth: int) -> bool:

@@ -3,7 +3,9 @@
 import re
 from datetime import datetime
 
-_FORM = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}):([0-9]{2})(\.[0-9]{1,12})?([Zz]|[+-][0-9]{2}:[0-9]{2})")
+_FORM = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}):([0-9]{2})(\.[0-9]{1,12})?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
 
 
 def is_timestamp(text: object) -> bool:
@@ -14,7 +16,9 @@ def is_timestamp(text: object) -> bool:
     day, minute, second, _, zone = found.groups()
     leap = second == "60"
     try:
-        moment = datetime.fromisoformat(f"{day}T{minute}:{'59' if leap else second}{'+00:00' if zone in 'Zz' else zone}")
+        moment = datetime.fromisoformat(
+            f"{day}T{minute}:{'59' if leap else second}{'+00:00' if zone in 'Zz' else zone}"
+        )
         utc = moment - (moment.utcoffset() or moment.resolution * 0)
     except (ValueError, OverflowError):
         return False

@@ -16,43 +16,103 @@ class Reason:
     remedy: str
 
 
-REFUSALS: Mapping[str, Reason] = {reason.code: reason for reason in (
-    Reason("candidate-root-unusable", "the candidate root isn't a directory that the verifier can look at",
-           "name the directory that holds the candidate's files"),
-    Reason("document-unreadable", "a document is missing, isn't a regular file, or can't be read",
-           "check the path and its permissions"),
-    Reason("document-invalid", "the WorkUnit or the evaluator plan breaks its contract",
-           "mend the document at the places that are listed"),
-    Reason("manifest-invalid", "the worker's result manifest breaks its contract, so that no result could name it",
-           "the worker has to hand over a manifest that satisfies ResultManifest 0.1"),
-    Reason("backend-unsupported", "the plan is valid but asks for a backend that this version doesn't evaluate",
-           "use a unified-diff plan (0.2, 0.3 or 0.4), or another version of this tool"),
-    Reason("binding-drift", "the plan is bound to another WorkUnit or source revision than the one given",
-           "issue a plan for this WorkUnit; `idkrules digest` prints what to bind to"),
-    Reason("validator-set-mismatch", "plan, WorkUnit and rule bundle name different sets of required validators",
-           "make the three sets equal"),
-    Reason("verifier-is-worker", "the worker carries the id of the verifier that must be independent of it",
-           "have another identity verify"),
-    Reason("control-inside-candidate", "the WorkUnit, the plan or the rule bundle can be reached through the candidate root",
-           "keep control files outside the candidate, each under one name"),
-    Reason("output-inside-candidate", "the output directory would lie inside the candidate root",
-           "write evidence where no worker can write"),
-    Reason("output-exists", "the output directory exists, and evidence is never overwritten",
-           "name a directory that doesn't exist yet"),
-    Reason("output-tracked", "the output directory would lie in a git working tree that doesn't ignore it",
-           "choose a directory outside the working tree, or have its .gitignore ignore it"),
-    Reason("output-unwritable", "the output directory could not be written whole; nothing was left behind",
-           "check the parent directory's permissions and the space on the disk"),
-    Reason("bundle-unknown", "no rule bundle of this id is shipped, and no directory of this name holds one",
-           "name a shipped bundle or a directory with a bundle.yaml"),
-    Reason("bundle-invalid", "the rule bundle or a parameter given to it is wrong",
-           "mend the bundle at the places that are listed"),
-    Reason("bundle-pin-mismatch", "the rule bundle isn't the one that the plan pins",
-           "use the pinned bundle, or issue a plan that pins this one"),
-    Reason("bundle-unpinned", "the plan pins no bundle digest, and a pin was demanded",
-           "add the bundle's id and digest to the plan's extensions"),
-    Reason("bundle-backend", "the rule bundle is written for another backend than the plan's",
-           "use a bundle for the plan's backend"),
-    Reason("bundle-below-floor", "the rule bundle could accept what its backend's floor forbids",
-           "add the missing demand at the place that is listed"),
-)}
+REFUSALS: Mapping[str, Reason] = {
+    reason.code: reason
+    for reason in (
+        Reason(
+            "candidate-root-unusable",
+            "the candidate root isn't a directory that the verifier can look at",
+            "name the directory that holds the candidate's files",
+        ),
+        Reason(
+            "document-unreadable",
+            "a document is missing, isn't a regular file, or can't be read",
+            "check the path and its permissions",
+        ),
+        Reason(
+            "document-invalid",
+            "the WorkUnit or the evaluator plan breaks its contract",
+            "mend the document at the places that are listed",
+        ),
+        Reason(
+            "manifest-invalid",
+            "the worker's result manifest breaks its contract, so that no result could name it",
+            "the worker has to hand over a manifest that satisfies ResultManifest 0.1",
+        ),
+        Reason(
+            "backend-unsupported",
+            "the plan is valid but asks for a backend that this version doesn't evaluate",
+            "use a unified-diff plan (0.2, 0.3 or 0.4), or another version of this tool",
+        ),
+        Reason(
+            "binding-drift",
+            "the plan is bound to another WorkUnit or source revision than the one given",
+            "issue a plan for this WorkUnit; `idkrules digest` prints what to bind to",
+        ),
+        Reason(
+            "validator-set-mismatch",
+            "plan, WorkUnit and rule bundle name different sets of required validators",
+            "make the three sets equal",
+        ),
+        Reason(
+            "verifier-is-worker",
+            "the worker carries the id of the verifier that must be independent of it",
+            "have another identity verify",
+        ),
+        Reason(
+            "control-inside-candidate",
+            "the WorkUnit, the plan or the rule bundle can be reached through the candidate root",
+            "keep control files outside the candidate, each under one name",
+        ),
+        Reason(
+            "output-inside-candidate",
+            "the output directory would lie inside the candidate root",
+            "write evidence where no worker can write",
+        ),
+        Reason(
+            "output-exists",
+            "the output directory exists, and evidence is never overwritten",
+            "name a directory that doesn't exist yet",
+        ),
+        Reason(
+            "output-tracked",
+            "the output directory would lie in a git working tree that doesn't ignore it",
+            "choose a directory outside the working tree, or have its .gitignore ignore it",
+        ),
+        Reason(
+            "output-unwritable",
+            "the output directory could not be written whole; nothing was left behind",
+            "check the parent directory's permissions and the space on the disk",
+        ),
+        Reason(
+            "bundle-unknown",
+            "no rule bundle of this id is shipped, and no directory of this name holds one",
+            "name a shipped bundle or a directory with a bundle.yaml",
+        ),
+        Reason(
+            "bundle-invalid",
+            "the rule bundle or a parameter given to it is wrong",
+            "mend the bundle at the places that are listed",
+        ),
+        Reason(
+            "bundle-pin-mismatch",
+            "the rule bundle isn't the one that the plan pins",
+            "use the pinned bundle, or issue a plan that pins this one",
+        ),
+        Reason(
+            "bundle-unpinned",
+            "the plan pins no bundle digest, and a pin was demanded",
+            "add the bundle's id and digest to the plan's extensions",
+        ),
+        Reason(
+            "bundle-backend",
+            "the rule bundle is written for another backend than the plan's",
+            "use a bundle for the plan's backend",
+        ),
+        Reason(
+            "bundle-below-floor",
+            "the rule bundle could accept what its backend's floor forbids",
+            "add the missing demand at the place that is listed",
+        ),
+    )
+}

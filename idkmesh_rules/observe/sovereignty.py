@@ -33,8 +33,11 @@ class CandidateRoot:
                 raise NotADirectoryError(0, "it is not a directory")
         except (OSError, ValueError) as error:
             said = error.strerror if isinstance(error, OSError) else str(error)
-            raise Refusal("candidate-root-unusable", "the candidate root can't be looked at",
-                          problems=(Problem(said or type(error).__name__, str(path)),)) from None
+            raise Refusal(
+                "candidate-root-unusable",
+                "the candidate root can't be looked at",
+                problems=(Problem(said or type(error).__name__, str(path)),),
+            ) from None
         return cls(path, real, (found.st_dev, found.st_ino))
 
     def contains(self, path: Path) -> bool:
@@ -60,19 +63,32 @@ class CandidateRoot:
         return None
 
 
-def check_control_outside(root: CandidateRoot, controls: Iterable[tuple[str, ControlFile]], *, search_limit: int) -> None:
+def check_control_outside(
+    root: CandidateRoot, controls: Iterable[tuple[str, ControlFile]], *, search_limit: int
+) -> None:
     """Raise Refusal `control-inside-candidate` naming each control file that lies inside the candidate root."""
     controls = tuple(controls)
-    problems = [Problem(f"the {role} lies inside the candidate root", str(control.path),
-                        hint="keep control files where no worker can write") for role, control in controls if root.contains(control.path)]
+    problems = [
+        Problem(
+            f"the {role} lies inside the candidate root",
+            str(control.path),
+            hint="keep control files where no worker can write",
+        )
+        for role, control in controls
+        if root.contains(control.path)
+    ]
     linked = {control.identity: (role, control) for role, control in controls if control.links > 1}
     if linked and not problems:
         problems.extend(_search(root, linked, search_limit))
     if problems:
-        raise Refusal("control-inside-candidate", "a control file is within the candidate's reach", problems=tuple(problems))
+        raise Refusal(
+            "control-inside-candidate", "a control file is within the candidate's reach", problems=tuple(problems)
+        )
 
 
-def _search(root: CandidateRoot, linked: dict[tuple[int, int], tuple[str, ControlFile]], limit: int) -> Iterable[Problem]:
+def _search(
+    root: CandidateRoot, linked: dict[tuple[int, int], tuple[str, ControlFile]], limit: int
+) -> Iterable[Problem]:
     seen = 0
     pending = [os.fspath(root.real)]
     while pending:
@@ -87,8 +103,11 @@ def _search(root: CandidateRoot, linked: dict[tuple[int, int], tuple[str, Contro
                     found = entry.stat(follow_symlinks=False)
                     if (found.st_dev, found.st_ino) in linked:
                         role, control = linked[found.st_dev, found.st_ino]
-                        yield Problem(f"the {role} has a second name inside the candidate root", str(control.path),
-                                      hint="make a copy with one name outside the candidate")
+                        yield Problem(
+                            f"the {role} has a second name inside the candidate root",
+                            str(control.path),
+                            hint="make a copy with one name outside the candidate",
+                        )
                     elif entry.is_dir(follow_symlinks=False):
                         pending.append(entry.path)
         except OSError as error:
@@ -104,5 +123,8 @@ def _unbounded(linked: dict[tuple[int, int], tuple[str, ControlFile]], why: str)
 def check_output_outside(root: CandidateRoot, output: Path) -> None:
     """Raise Refusal `output-inside-candidate` when `output`, which need not exist, would lie inside the candidate root."""
     if root.contains(output):
-        raise Refusal("output-inside-candidate", "the output directory would lie inside the candidate root",
-                      problems=(Problem("evidence must lie where no worker can write", str(output)),))
+        raise Refusal(
+            "output-inside-candidate",
+            "the output directory would lie inside the candidate root",
+            problems=(Problem("evidence must lie where no worker can write", str(output)),),
+        )

@@ -20,9 +20,17 @@ def check_untracked(output: Path) -> None:
     tree = next((parent for parent in real.parents if os.path.lexists(parent / ".git")), None)
     if tree is None or _ignored(tree, real.relative_to(tree).parts):
         return
-    raise Refusal("output-tracked", "the output directory would lie in a git working tree that does not ignore it", problems=(
-        Problem(f"the working tree is {tree}", str(output),
-                hint=f"choose a directory outside it, or add /{real.relative_to(tree).parts[0]}/ to its .gitignore"),))
+    raise Refusal(
+        "output-tracked",
+        "the output directory would lie in a git working tree that does not ignore it",
+        problems=(
+            Problem(
+                f"the working tree is {tree}",
+                str(output),
+                hint=f"choose a directory outside it, or add /{real.relative_to(tree).parts[0]}/ to its .gitignore",
+            ),
+        ),
+    )
 
 
 def _ignored(tree: Path, parts: Sequence[str]) -> bool:
@@ -30,7 +38,7 @@ def _ignored(tree: Path, parts: Sequence[str]) -> bool:
     sources = [(0, _patterns(_git_directory(tree) / "info" / "exclude"))]
     for depth in range(len(parts)):
         sources.append((depth, _patterns(tree.joinpath(*parts[:depth]) / ".gitignore")))
-        verdicts = (_verdict(patterns, "/".join(parts[base:depth + 1])) for base, patterns in reversed(sources))
+        verdicts = (_verdict(patterns, "/".join(parts[base : depth + 1])) for base, patterns in reversed(sources))
         if next((verdict for verdict in verdicts if verdict is not None), False):
             return True
     return False

@@ -45,8 +45,14 @@ class Contract:
     rules: Rules
 
 
-def validate(work_unit: Path, evaluator_plan: Path, *, bundle: Path | str | None = None, limits: Limits | None = None,
-             require_pin: bool = False) -> Contract:
+def validate(
+    work_unit: Path,
+    evaluator_plan: Path,
+    *,
+    bundle: Path | str | None = None,
+    limits: Limits | None = None,
+    require_pin: bool = False,
+) -> Contract:
     """Hold WorkUnit, plan and rule bundle against each other before any work is handed out; raises Refusal."""
     limits = limits or Limits()
     unit_file = read_control_file(Path(work_unit), "WorkUnit", limits.document_bytes)
@@ -54,8 +60,15 @@ def validate(work_unit: Path, evaluator_plan: Path, *, bundle: Path | str | None
     return read_contract(unit_file, plan_file, bundle, limits, {}, require_pin=require_pin)
 
 
-def read_contract(unit_file: ControlFile, plan_file: ControlFile, bundle: Path | str | None, limits: Limits,
-                  digests: dict[str, str], *, require_pin: bool) -> Contract:
+def read_contract(
+    unit_file: ControlFile,
+    plan_file: ControlFile,
+    bundle: Path | str | None,
+    limits: Limits,
+    digests: dict[str, str],
+    *,
+    require_pin: bool,
+) -> Contract:
     """Read and bind the verifier's documents; raises Refusal with every problem. `digests` is filled with what was read."""
     problems: list[Problem] = []
     unit = plan = rules = None
@@ -75,7 +88,9 @@ def read_contract(unit_file: ControlFile, plan_file: ControlFile, bundle: Path |
                 raise
             problems.extend(refusal.problems)
     if unit is None or plan is None or rules is None:
-        raise Refusal("document-invalid", "the verifier's own documents break their contracts", problems=tuple(problems))
+        raise Refusal(
+            "document-invalid", "the verifier's own documents break their contracts", problems=tuple(problems)
+        )
     check_plan_binding(unit, plan)
     check_validator_sets(unit, plan, frozenset(rules.bundle.validators), rules.bundle.id)
     return Contract(unit, plan, rules)
@@ -94,17 +109,28 @@ def _plan(document: Document) -> EvaluatorPlan:
         if document.value.get("visibility") == "public":
             raise
         # Whatever is wrong with an expectation, its text stays with the verifier unless the plan says that it is public.
-        raise ContractError(tuple(
-            replace(problem, message="[hidden] this value breaks the plan's contract")
-            if problem.pointer is not None and problem.pointer.startswith(_SECRETS) else problem
-            for problem in error.problems)) from None
+        raise ContractError(
+            tuple(
+                replace(problem, message="[hidden] this value breaks the plan's contract")
+                if problem.pointer is not None and problem.pointer.startswith(_SECRETS)
+                else problem
+                for problem in error.problems
+            )
+        ) from None
     if plan is None:
-        raise Refusal("backend-unsupported", "the plan asks for a backend that this version doesn't evaluate", problems=(
-            Problem("only unified-diff plans (0.2, 0.3, 0.4) are evaluated", document.source, "/schema_version"),))
+        raise Refusal(
+            "backend-unsupported",
+            "the plan asks for a backend that this version doesn't evaluate",
+            problems=(
+                Problem("only unified-diff plans (0.2, 0.3, 0.4) are evaluated", document.source, "/schema_version"),
+            ),
+        )
     return plan
 
 
-def _rules(plan: EvaluatorPlan, asked: Path | str | None, limits: Limits, digests: dict[str, str], *, require_pin: bool) -> Rules:
+def _rules(
+    plan: EvaluatorPlan, asked: Path | str | None, limits: Limits, digests: dict[str, str], *, require_pin: bool
+) -> Rules:
     control = read_control_file(_bundle_file(plan, asked), "rule bundle", limits.bundle_bytes)
     digests["rule-bundle"] = bytes_digest(control.data)
     _check_pin(plan.pin, digests["rule-bundle"], control, plan, require_pin=require_pin)
@@ -112,16 +138,40 @@ def _rules(plan: EvaluatorPlan, asked: Path | str | None, limits: Limits, digest
         bundle = _load(control.data, str(control.path))
         parameters = bind_parameters(bundle, plan.pin.parameters)
     except PolicyError as error:
-        raise Refusal("bundle-invalid", "the rule bundle or a parameter given to it is wrong", problems=error.problems) from None
+        raise Refusal(
+            "bundle-invalid", "the rule bundle or a parameter given to it is wrong", problems=error.problems
+        ) from None
     if plan.pin.id is not None and plan.pin.id != bundle.id:
-        raise Refusal("bundle-pin-mismatch", "the rule bundle isn't the one that the plan pins", problems=(
-            Problem(f"the plan pins the bundle {plan.pin.id}, this one is {bundle.id}", str(control.path), line=1, column=1),))
+        raise Refusal(
+            "bundle-pin-mismatch",
+            "the rule bundle isn't the one that the plan pins",
+            problems=(
+                Problem(
+                    f"the plan pins the bundle {plan.pin.id}, this one is {bundle.id}",
+                    str(control.path),
+                    line=1,
+                    column=1,
+                ),
+            ),
+        )
     if bundle.backend != plan.backend:
-        raise Refusal("bundle-backend", "the rule bundle is written for another backend", problems=(
-            Problem(f"the bundle is for {bundle.backend}, the plan asks for {plan.backend}", str(control.path), line=1, column=1),))
+        raise Refusal(
+            "bundle-backend",
+            "the rule bundle is written for another backend",
+            problems=(
+                Problem(
+                    f"the bundle is for {bundle.backend}, the plan asks for {plan.backend}",
+                    str(control.path),
+                    line=1,
+                    column=1,
+                ),
+            ),
+        )
     holes = _holes(bundle, tuple(sorted(parameters.items())))
     if holes:
-        raise Refusal("bundle-below-floor", "the rule bundle could accept what its backend's floor forbids", problems=holes)
+        raise Refusal(
+            "bundle-below-floor", "the rule bundle could accept what its backend's floor forbids", problems=holes
+        )
     return Rules(control, bundle, parameters)
 
 
@@ -134,19 +184,37 @@ def _bundle_file(plan: EvaluatorPlan, asked: Path | str | None) -> Path:
         name = str(asked)
         directory = directory if directory.is_dir() else None
     if directory is None:
-        raise Refusal("bundle-unknown", f"there is no rule bundle {name}", problems=(
-            Problem(f"shipped bundles are: {', '.join(shipped_bundle_ids())}", name,
-                    hint="or name a directory that holds a bundle.yaml with --bundle"),))
+        raise Refusal(
+            "bundle-unknown",
+            f"there is no rule bundle {name}",
+            problems=(
+                Problem(
+                    f"shipped bundles are: {', '.join(shipped_bundle_ids())}",
+                    name,
+                    hint="or name a directory that holds a bundle.yaml with --bundle",
+                ),
+            ),
+        )
     return directory / "bundle.yaml"
 
 
 def _check_pin(pin: BundlePin, digest: str, control: ControlFile, plan: EvaluatorPlan, *, require_pin: bool) -> None:
     if pin.digest is None and require_pin:
-        raise Refusal("bundle-unpinned", "the plan pins no rule bundle, and a pin was demanded", problems=(
-            Problem(f"the digest of the bundle in use is {digest}", plan.document.source, "/extensions"),))
+        raise Refusal(
+            "bundle-unpinned",
+            "the plan pins no rule bundle, and a pin was demanded",
+            problems=(Problem(f"the digest of the bundle in use is {digest}", plan.document.source, "/extensions"),),
+        )
     if pin.digest is not None and pin.digest != digest:
-        raise Refusal("bundle-pin-mismatch", "the rule bundle isn't the one that the plan pins", problems=(
-            Problem(f"the plan pins {pin.digest}, the bundle's bytes are {digest}", str(control.path), line=1, column=1),))
+        raise Refusal(
+            "bundle-pin-mismatch",
+            "the rule bundle isn't the one that the plan pins",
+            problems=(
+                Problem(
+                    f"the plan pins {pin.digest}, the bundle's bytes are {digest}", str(control.path), line=1, column=1
+                ),
+            ),
+        )
 
 
 @cache

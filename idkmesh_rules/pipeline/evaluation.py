@@ -47,9 +47,18 @@ def utc_now() -> datetime:
 
 
 def evaluate(
-    work_unit: Path, result_manifest: Path, evaluator_plan: Path, candidate_root: Path, *, output_dir: Path | None = None,
-    bundle: Path | str | None = None, limits: Limits | None = None, clock: Clock = utc_now, durable: bool = True,
-    require_pin: bool = False, reveal_hidden: bool = False,
+    work_unit: Path,
+    result_manifest: Path,
+    evaluator_plan: Path,
+    candidate_root: Path,
+    *,
+    output_dir: Path | None = None,
+    bundle: Path | str | None = None,
+    limits: Limits | None = None,
+    clock: Clock = utc_now,
+    durable: bool = True,
+    require_pin: bool = False,
+    reveal_hidden: bool = False,
 ) -> Evaluation:
     """Evaluate a unified-diff candidate and return the decision with all that carries it.
 
@@ -97,8 +106,15 @@ class _Run:
         self.limits, self.digests = limits, dict[str, str]()
         self._started_at, self._wall, self._cpu = clock(), time.perf_counter(), time.process_time()
 
-    def contract(self, root: CandidateRoot, work_unit: Path, evaluator_plan: Path, bundle: Path | str | None, *,
-                 require_pin: bool) -> Contract:
+    def contract(
+        self,
+        root: CandidateRoot,
+        work_unit: Path,
+        evaluator_plan: Path,
+        bundle: Path | str | None,
+        *,
+        require_pin: bool,
+    ) -> Contract:
         limits = self.limits
         unit_file = read_control_file(work_unit, "WorkUnit", limits.document_bytes)
         plan_file = read_control_file(evaluator_plan, "evaluator plan", limits.plan_bytes)
@@ -112,7 +128,9 @@ class _Run:
         with CandidateReader(root.path) as reader:
             manifest = self._manifest(root, result_manifest, reader)
             check_independence(contract.unit, contract.plan, manifest)
-            case = Case(contract.unit, manifest, contract.plan, _observations(reader, manifest, contract.plan), self.limits)
+            case = Case(
+                contract.unit, manifest, contract.plan, _observations(reader, manifest, contract.plan), self.limits
+            )
         return _Seen(manifest, *collect(UNIFIED_DIFF_CHECKS, case))
 
     def _manifest(self, root: CandidateRoot, path: Path, reader: CandidateReader) -> ResultManifest:
@@ -127,41 +145,81 @@ class _Run:
                 raise _no_manifest(path, seen)
             data = seen.data
         try:
-            document = read_document(data, "result-manifest", str(path), max_bytes=limit, max_depth=self.limits.json_depth)
+            document = read_document(
+                data, "result-manifest", str(path), max_bytes=limit, max_depth=self.limits.json_depth
+            )
             self.digests[document.name] = document.digest
             return read_result_manifest(document)
         except ContractError as error:
-            raise Refusal("manifest-invalid", "the worker's result manifest breaks its contract", fault="worker",
-                          problems=error.problems) from None
+            raise Refusal(
+                "manifest-invalid",
+                "the worker's result manifest breaks its contract",
+                fault="worker",
+                problems=error.problems,
+            ) from None
 
-    def conclude(self, contract: Contract, seen: _Seen, output: Path | None, *, durable: bool, reveal_hidden: bool) -> Evaluation:
+    def conclude(
+        self, contract: Contract, seen: _Seen, output: Path | None, *, durable: bool, reveal_hidden: bool
+    ) -> Evaluation:
         unit, plan, rules = contract.unit, contract.plan, contract.rules
         store, required = seen.store, tuple(sorted(unit.required_validator_ids))
-        decision = decide(rules.bundle, store, parameters=rules.parameters, required=required, floor=backend_floor(plan.backend))
+        decision = decide(
+            rules.bundle, store, parameters=rules.parameters, required=required, floor=backend_floor(plan.backend)
+        )
         facts = file_bytes(facts_document(store, plan.backend, (unit.document, seen.manifest.document, plan.document)))
         facts_digest = bytes_digest(facts[:-1])
         decided = file_bytes(decision_document(decision, rules.bundle, rules.parameters, facts_digest))
         decision_digest = bytes_digest(decided[:-1])
-        mask = hidden_mask(tuple(line.text for line in plan.required_lines)) if plan.hidden and not reveal_hidden else reveal
+        mask = (
+            hidden_mask(tuple(line.text for line in plan.required_lines))
+            if plan.hidden and not reveal_hidden
+            else reveal
+        )
         findings = self._findings(decision, contract, store, mask)
         subject = Subject(unit, seen.manifest, plan)
         files = {} if output is None else _evidence_files(contract, seen, facts, decided)
         evidence = tuple(_evidence_file(path, data) for path, data in files.items())
         notes = notes_of(subject)
         result = verification_result(
-            subject, decision, rules.bundle, store, findings=findings, notes=notes, evidence=evidence,
-            checks=UNIFIED_DIFF_CHECKS if files else (), facts_digest=facts_digest, decision_digest=decision_digest,
-            measured=self._measured(), environment=_environment())
+            subject,
+            decision,
+            rules.bundle,
+            store,
+            findings=findings,
+            notes=notes,
+            evidence=evidence,
+            checks=UNIFIED_DIFF_CHECKS if files else (),
+            facts_digest=facts_digest,
+            decision_digest=decision_digest,
+            measured=self._measured(),
+            environment=_environment(),
+        )
         if output is not None:
             publish(output, {"verification-result.json": file_bytes(result), **files}, durable=durable)
-        return Evaluation(decision.recommendation, decision.status, decision, rules.bundle, store, findings, notes, result,
-                          facts_digest, decision_digest, seen.crashes, output)
+        return Evaluation(
+            decision.recommendation,
+            decision.status,
+            decision,
+            rules.bundle,
+            store,
+            findings,
+            notes,
+            result,
+            facts_digest,
+            decision_digest,
+            seen.crashes,
+            output,
+        )
 
     def _findings(self, decision: Decision, contract: Contract, store: FactStore, mask: Mask) -> tuple[Finding, ...]:
         most, bundle = self.limits.findings_per_condition, contract.rules.bundle
         leaves = bundle_leaves(bundle)
-        found = [finding for outcome in decision.validators if outcome.required
-                 for finding in findings_of(outcome.id, outcome.node, leaves, store, mask, most)]
+        found = [
+            finding
+            for outcome in decision.validators
+            if outcome.required
+            for finding in findings_of(outcome.id, outcome.node, leaves, store, mask, most)
+        ]
         if decision.floor is not None and decision.floor.decides:
             below = {leaf.name: leaf for leaf in backend_floor(bundle.backend).leaves}
             found.extend(findings_of("floor", decision.floor.node, below, store, mask, most))
@@ -170,11 +228,18 @@ class _Run:
     def _measured(self) -> Measured:
         wall = time.perf_counter() - self._wall
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        return Measured(self._started_at, self._started_at + timedelta(seconds=wall), round(wall, 6),
-                        round(time.process_time() - self._cpu, 6), round(peak, 3))
+        return Measured(
+            self._started_at,
+            self._started_at + timedelta(seconds=wall),
+            round(wall, 6),
+            round(time.process_time() - self._cpu, 6),
+            round(peak, 3),
+        )
 
 
-def _observations(reader: CandidateReader, manifest: ResultManifest, plan: EvaluatorPlan) -> Mapping[tuple[str, int], FileObservation]:
+def _observations(
+    reader: CandidateReader, manifest: ResultManifest, plan: EvaluatorPlan
+) -> Mapping[tuple[str, int], FileObservation]:
     """Look once at each declared locator under each limit that applies to it."""
     wanted = [(artifact.locator, plan.max_candidate_bytes) for artifact in manifest.artifacts]
     wanted += [(log.locator, plan.max_log_bytes) for log in manifest.logs]
@@ -183,14 +248,21 @@ def _observations(reader: CandidateReader, manifest: ResultManifest, plan: Evalu
 
 def _no_manifest(path: Path, seen: FileObservation) -> Refusal:
     if seen.state is None:
-        return Refusal("document-unreadable", "the result manifest can't be read",
-                       problems=(Problem(seen.unreadable or "it could not be looked at", str(path)),))
+        return Refusal(
+            "document-unreadable",
+            "the result manifest can't be read",
+            problems=(Problem(seen.unreadable or "it could not be looked at", str(path)),),
+        )
     if seen.state is FileState.REGULAR:
         why = f"the manifest has {seen.size} bytes, more than the {seen.limit} that are allowed"
     else:
         why = f"no regular file stands there ({seen.state.value})"
-    return Refusal("manifest-invalid", "the candidate holds no readable result manifest", fault="worker",
-                   problems=(Problem(why, str(path)),))
+    return Refusal(
+        "manifest-invalid",
+        "the candidate holds no readable result manifest",
+        fault="worker",
+        problems=(Problem(why, str(path)),),
+    )
 
 
 def _evidence_files(contract: Contract, seen: _Seen, facts: bytes, decided: bytes) -> dict[str, bytes]:

@@ -58,13 +58,24 @@ class _Case:
 def _cases() -> Iterator[_Case]:
     for source in self_test_cases():
         expected = json.loads((source / "expected.json").read_bytes())
-        reasons = [expected["reason"]] if "reason" in expected else [condition for _, condition in expected.get("causes", ())]
+        reasons = (
+            [expected["reason"]] if "reason" in expected else [condition for _, condition in expected.get("causes", ())]
+        )
         yield _Case(f"{source.parent.name}/{source.name}", source, _told(expected["outcome"], reasons))
     honest = next(source for source in self_test_cases() if f"{source.parent.name}/{source.name}" == _HONEST)
-    yield _Case("reject/patch-intact--symlinked-patch", honest, _told("reject_candidate", ["patch-intact"]), _link_patch)
-    yield _Case("refuse/control-inside-candidate--plan", honest, _told("refused", ["control-inside-candidate"]), _move_plan,
-                plan="candidate/plan.json")
-    yield _Case("refuse/output-inside-candidate", honest, _told("refused", ["output-inside-candidate"]), output="candidate/out")
+    yield _Case(
+        "reject/patch-intact--symlinked-patch", honest, _told("reject_candidate", ["patch-intact"]), _link_patch
+    )
+    yield _Case(
+        "refuse/control-inside-candidate--plan",
+        honest,
+        _told("refused", ["control-inside-candidate"]),
+        _move_plan,
+        plan="candidate/plan.json",
+    )
+    yield _Case(
+        "refuse/output-inside-candidate", honest, _told("refused", ["output-inside-candidate"]), output="candidate/out"
+    )
 
 
 def _link_patch(case: Path) -> None:
@@ -81,8 +92,14 @@ def _run(case: _Case, place: Path) -> SelfTestOutcome:
     if case.alter is not None:
         case.alter(place)
     try:
-        evaluation = evaluate(place / "work-unit.json", place / "result-manifest.json", place / case.plan, place / "candidate",
-                              output_dir=place / case.output, durable=False)
+        evaluation = evaluate(
+            place / "work-unit.json",
+            place / "result-manifest.json",
+            place / case.plan,
+            place / "candidate",
+            output_dir=place / case.output,
+            durable=False,
+        )
         observed = _told(evaluation.recommendation.value, _causes(evaluation))
     except Refusal as refusal:
         observed = _told("refused", [refusal.reason])
@@ -90,8 +107,12 @@ def _run(case: _Case, place: Path) -> SelfTestOutcome:
 
 
 def _causes(evaluation: Evaluation) -> list[str]:
-    return [leaf.condition for outcome in evaluation.decision.validators if outcome.status is not Status.PASSED
-            for leaf in causes(outcome.node)]
+    return [
+        leaf.condition
+        for outcome in evaluation.decision.validators
+        if outcome.status is not Status.PASSED
+        for leaf in causes(outcome.node)
+    ]
 
 
 def _told(outcome: str, reasons: list[str]) -> str:

@@ -17,7 +17,9 @@ def unknown_codes(codes: Iterable[str]) -> tuple[tuple[str, str | None], ...]:
 
 def as_json(codes: Iterable[str]) -> str:
     """The registry, or the named part of it, as a JSON array."""
-    return json.dumps([dict(zip(("code", "of", "meaning", "remedy"), row, strict=True)) for row in _rows(codes)], indent=2)
+    return json.dumps(
+        [dict(zip(("code", "of", "meaning", "remedy"), row, strict=True)) for row in _rows(codes)], indent=2
+    )
 
 
 def as_text(codes: Iterable[str]) -> str:

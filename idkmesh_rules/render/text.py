@@ -22,8 +22,12 @@ _WIDTH = 80
 _SHOWN = 10
 _MARKS = {Status.PASSED: "✓", Status.FAILED: "✗", Status.INCONCLUSIVE: "?", Status.ERROR: "!"}
 _COLOURS = {Status.PASSED: "32", Status.FAILED: "31", Status.INCONCLUSIVE: "33", Status.ERROR: "35"}
-_OUTCOME = {Recommendation.ACCEPT: Status.PASSED, Recommendation.REJECT: Status.FAILED, Recommendation.ESCALATE: Status.INCONCLUSIVE,
-            Recommendation.INSUFFICIENT_EVIDENCE: Status.INCONCLUSIVE}
+_OUTCOME = {
+    Recommendation.ACCEPT: Status.PASSED,
+    Recommendation.REJECT: Status.FAILED,
+    Recommendation.ESCALATE: Status.INCONCLUSIVE,
+    Recommendation.INSUFFICIENT_EVIDENCE: Status.INCONCLUSIVE,
+}
 
 
 def evaluation_text(evaluation: Evaluation, *, colour: bool) -> str:
@@ -41,7 +45,11 @@ def evaluation_text(evaluation: Evaluation, *, colour: bool) -> str:
         if len(mine) > _SHOWN:
             lines += _wrapped(f"… and {len(mine) - _SHOWN} more findings", 6)
     bundle = evaluation.bundle
-    lines += [f"  rules     {bundle.id} {bundle.version}", f"  facts     {evaluation.facts_digest}", f"  decision  {evaluation.decision_digest}"]
+    lines += [
+        f"  rules     {bundle.id} {bundle.version}",
+        f"  facts     {evaluation.facts_digest}",
+        f"  decision  {evaluation.decision_digest}",
+    ]
     if evaluation.output_dir is not None:
         lines.append(f"  evidence  {printable(str(evaluation.output_dir), 4096)}")
     for note in evaluation.notes:
@@ -57,7 +65,9 @@ def result_json(evaluation: Evaluation) -> str:
 def refusal_text(refusal: Refusal, *, colour: bool) -> str:
     """Why there is no verdict, where, whose fault that is, and what to do."""
     status = Status.FAILED if refusal.fault == "worker" else Status.ERROR
-    lines = [f"{_painted('refused', status, colour)}  {refusal.reason} (fault: {refusal.fault}): {printable(refusal.message)}"]
+    lines = [
+        f"{_painted('refused', status, colour)}  {refusal.reason} (fault: {refusal.fault}): {printable(refusal.message)}"
+    ]
     for problem in refusal.problems:
         lines += _wrapped(printable(str(problem), 2000), 2)
         if problem.source_line is not None and problem.column is not None:
@@ -75,17 +85,21 @@ def refusal_json(refusal: Refusal) -> str:
 
 def crash_text(crash: CheckCrash) -> str:
     """A crashed check, called what it is."""
-    return (f"idkrules: the check {crash.check} crashed: {printable(crash.error)}\n"
-            f"This is a bug in idkrules; the candidate wasn't accepted because of it. Please report it:\n{crash.trace}")
+    return (
+        f"idkrules: the check {crash.check} crashed: {printable(crash.error)}\n"
+        f"This is a bug in idkrules; the candidate wasn't accepted because of it. Please report it:\n{crash.trace}"
+    )
 
 
 def contract_text(contract: "Contract") -> str:
     """That the verifier's documents fit each other, and the digests that bind them."""
     bundle = contract.rules.bundle
-    lines = ["The WorkUnit, the plan and the rule bundle fit each other.",
-             f"  WorkUnit  {contract.unit.document.digest}  {contract.unit.id}",
-             f"  plan      {contract.plan.document.digest}  {printable(contract.plan.id)}",
-             f"  bundle    {bundle.digest}  {bundle.id} {bundle.version}"]
+    lines = [
+        "The WorkUnit, the plan and the rule bundle fit each other.",
+        f"  WorkUnit  {contract.unit.document.digest}  {contract.unit.id}",
+        f"  plan      {contract.plan.document.digest}  {printable(contract.plan.id)}",
+        f"  bundle    {bundle.digest}  {bundle.id} {bundle.version}",
+    ]
     if contract.plan.pin.digest is None:
         lines.append("  The rule bundle is unpinned: the plan names no bundle digest.")
     return "\n".join(lines)
@@ -94,11 +108,23 @@ def contract_text(contract: "Contract") -> str:
 def contract_json(contract: "Contract") -> str:
     """The same as one JSON object."""
     bundle = contract.rules.bundle
-    return json.dumps({
-        "work_unit": {"id": contract.unit.id, "version": contract.unit.version, "digest": contract.unit.document.digest},
-        "evaluator_plan": {"id": contract.plan.id, "digest": contract.plan.document.digest},
-        "bundle": {"id": bundle.id, "version": bundle.version, "digest": bundle.digest, "pinned": contract.plan.pin.digest is not None},
-        "validators": sorted(bundle.validators)})
+    return json.dumps(
+        {
+            "work_unit": {
+                "id": contract.unit.id,
+                "version": contract.unit.version,
+                "digest": contract.unit.document.digest,
+            },
+            "evaluator_plan": {"id": contract.plan.id, "digest": contract.plan.document.digest},
+            "bundle": {
+                "id": bundle.id,
+                "version": bundle.version,
+                "digest": bundle.digest,
+                "pinned": contract.plan.pin.digest is not None,
+            },
+            "validators": sorted(bundle.validators),
+        }
+    )
 
 
 def _place(finding: Finding) -> str:
@@ -114,14 +140,20 @@ def _place(finding: Finding) -> str:
 
 
 def _wrapped(text: str, indent: int) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2),
-                         break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + 2),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _caret(source: str, column: int) -> list[str]:
     start = max(0, column - 40)
-    shown = printable(source[start:start + 70])
-    return [f"    {shown}", "    " + " " * len(printable(source[start:column - 1])) + "^"]
+    shown = printable(source[start : start + 70])
+    return [f"    {shown}", "    " + " " * len(printable(source[start : column - 1])) + "^"]
 
 
 def _painted(text: str, status: Status, colour: bool) -> str:

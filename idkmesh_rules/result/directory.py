@@ -44,13 +44,19 @@ def publish(output: Path, files: Mapping[str, bytes], *, durable: bool) -> None:
     except OSError as error:
         if error.errno in (EEXIST, ENOTEMPTY) and os.path.lexists(output):
             raise _exists(output) from None
-        raise Refusal("output-unwritable", "the output directory can't be written",
-                      problems=(Problem(error.strerror or str(error), str(output)),)) from None
+        raise Refusal(
+            "output-unwritable",
+            "the output directory can't be written",
+            problems=(Problem(error.strerror or str(error), str(output)),),
+        ) from None
 
 
 def _exists(output: Path) -> Refusal:
-    return Refusal("output-exists", "the output directory exists already",
-                   problems=(Problem("evidence is never overwritten", str(output), hint="name a directory that doesn't exist"),))
+    return Refusal(
+        "output-exists",
+        "the output directory exists already",
+        problems=(Problem("evidence is never overwritten", str(output), hint="name a directory that doesn't exist"),),
+    )
 
 
 def _fill(staging: Path, files: Mapping[str, bytes], durable: bool) -> None:
@@ -66,7 +72,7 @@ def _fill(staging: Path, files: Mapping[str, bytes], durable: bool) -> None:
         try:
             view = memoryview(data)
             while view:
-                view = view[os.write(descriptor, view):]
+                view = view[os.write(descriptor, view) :]
             if durable:
                 os.fsync(descriptor)
         finally:
@@ -86,7 +92,9 @@ def _sync_directory(path: Path) -> None:
 
 def _rename(staging: Path, output: Path) -> None:
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    failed = renameat2 is None or renameat2(_AT_FDCWD, os.fsencode(staging), _AT_FDCWD, os.fsencode(output), _NOREPLACE) != 0
+    failed = (
+        renameat2 is None or renameat2(_AT_FDCWD, os.fsencode(staging), _AT_FDCWD, os.fsencode(output), _NOREPLACE) != 0
+    )
     if not failed:
         return
     number = ENOSYS if renameat2 is None else ctypes.get_errno()

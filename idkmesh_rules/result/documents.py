@@ -51,8 +51,11 @@ def _kind(facts: KindFacts, only: str | None = None) -> dict[str, Any]:
         value["reason"] = facts.reason
     if facts.crashed:
         value["crashed"] = True
-    value["facts"] = [_fact(names, row, origins) for row, origins in zip(facts.rows, facts.origins, strict=True)
-                      if only is None or any(origin.check == only for origin in origins)]
+    value["facts"] = [
+        _fact(names, row, origins)
+        for row, origins in zip(facts.rows, facts.origins, strict=True)
+        if only is None or any(origin.check == only for origin in origins)
+    ]
     return value
 
 

@@ -28,7 +28,9 @@ def reveal(text: str) -> str:
     return text
 
 
-def findings_of(name: str, node: ProofNode, leaves: Mapping[str, Leaf], store: FactStore, mask: Mask, most: int) -> Iterator[Finding]:
+def findings_of(
+    name: str, node: ProofNode, leaves: Mapping[str, Leaf], store: FactStore, mask: Mask, most: int
+) -> Iterator[Finding]:
     """The findings of a validator's (or the floor's) proof, condition by condition, in the order of the proof."""
     if node.value is Truth.TRUE:
         return
@@ -55,11 +57,25 @@ def _violations(name: str, node: ProofNode, leaf: Leaf, store: FactStore, mask: 
         line = fields.integer(template.line) if template.line else None
         if line is not None and path is None:
             path = printable(origin.locator, 4096)
-        yield Finding(name, leaf.name, template.severity, template.category, printable(template.summary.format_map(fields)), path,
-                      line, origin)
+        yield Finding(
+            name,
+            leaf.name,
+            template.severity,
+            template.category,
+            printable(template.summary.format_map(fields)),
+            path,
+            line,
+            origin,
+        )
     rest = (node.leaf.deciding if node.leaf else 0) - len(told)
     if told and rest > 0:
-        yield Finding(name, leaf.name, template.severity, template.category, f"{leaf.name}: {rest} more violations of the same kind")
+        yield Finding(
+            name,
+            leaf.name,
+            template.severity,
+            template.category,
+            f"{leaf.name}: {rest} more violations of the same kind",
+        )
     if not told:
         yield Finding(name, leaf.name, template.severity, template.category, _shortfall(node, leaf))
 
@@ -80,7 +96,9 @@ def _undecided(name: str, node: ProofNode, leaf: Leaf) -> Finding:
         why = "nothing of what it speaks of is there"
     elif seen is not None and not seen.complete:
         why = seen.reason or "its facts are incomplete"
-    return Finding(name, leaf.name, Severity.INFO, Category.OTHER, printable(f"{leaf.name} could not be decided: {why}"))
+    return Finding(
+        name, leaf.name, Severity.INFO, Category.OTHER, printable(f"{leaf.name} could not be decided: {why}")
+    )
 
 
 class _Told(Mapping[str, str]):

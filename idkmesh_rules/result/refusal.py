@@ -21,6 +21,16 @@ def refusal_document(refusal: Refusal) -> dict[str, Any]:
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
-    parts = {"document": problem.document, "pointer": problem.pointer, "line": problem.line, "column": problem.column,
-             "message": printable(problem.message, 1000), "hint": problem.hint}
-    return {name: printable(value, 4096) if isinstance(value, str) else value for name, value in parts.items() if value is not None}
+    parts = {
+        "document": problem.document,
+        "pointer": problem.pointer,
+        "line": problem.line,
+        "column": problem.column,
+        "message": printable(problem.message, 1000),
+        "hint": problem.hint,
+    }
+    return {
+        name: printable(value, 4096) if isinstance(value, str) else value
+        for name, value in parts.items()
+        if value is not None
+    }

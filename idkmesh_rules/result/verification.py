@@ -69,9 +69,19 @@ def notes_of(subject: Subject) -> tuple[str, ...]:
 
 
 def verification_result(
-    subject: Subject, decision: Decision, bundle: Bundle, store: FactStore, *, findings: tuple[Finding, ...],
-    notes: tuple[str, ...], evidence: tuple[EvidenceFile, ...], checks: tuple[Check, ...], facts_digest: str,
-    decision_digest: str, measured: Measured, environment: Mapping[str, str],
+    subject: Subject,
+    decision: Decision,
+    bundle: Bundle,
+    store: FactStore,
+    *,
+    findings: tuple[Finding, ...],
+    notes: tuple[str, ...],
+    evidence: tuple[EvidenceFile, ...],
+    checks: tuple[Check, ...],
+    facts_digest: str,
+    decision_digest: str,
+    measured: Measured,
+    environment: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return the result as a JSON value that satisfies schemas/verification-result-0.1."""
     unit, manifest, plan = subject.unit, subject.manifest, subject.plan
@@ -89,26 +99,48 @@ def verification_result(
         "started_at": _timestamp(measured.started_at),
         "finished_at": _timestamp(measured.finished_at),
         "checks": list(_checks(subject, decision, bundle, findings, checks)),
-        "evidence": [{"id": file.id, "type": file.type, "locator": file.path, "digest": file.digest,
-                      "media_type": "application/yaml" if file.path.endswith(".yaml") else "application/json",
-                      "description": file.description} for file in evidence],
+        "evidence": [
+            {
+                "id": file.id,
+                "type": file.type,
+                "locator": file.path,
+                "digest": file.digest,
+                "media_type": "application/yaml" if file.path.endswith(".yaml") else "application/json",
+                "description": file.description,
+            }
+            for file in evidence
+        ],
         "findings": [_finding(finding) for finding in findings],
         "metrics": _metrics(store, findings),
-        "resources": {"wall_seconds": measured.wall_seconds, "cpu_seconds": measured.cpu_seconds, "max_rss_mb": measured.max_rss_mb},
+        "resources": {
+            "wall_seconds": measured.wall_seconds,
+            "cpu_seconds": measured.cpu_seconds,
+            "max_rss_mb": measured.max_rss_mb,
+        },
         "provenance": {
-            "result_manifest_digest": manifest.document.digest, "work_unit_digest": unit.document.digest,
-            "source_revision": plan.binding.source_revision, "verifier_config_digest": plan.document.digest,
-            "environment": {"platform": environment["platform"], "python": environment["python"],
-                            "tool_versions": {"idkmesh-rules": __version__}},
+            "result_manifest_digest": manifest.document.digest,
+            "work_unit_digest": unit.document.digest,
+            "source_revision": plan.binding.source_revision,
+            "verifier_config_digest": plan.document.digest,
+            "environment": {
+                "platform": environment["platform"],
+                "python": environment["python"],
+                "tool_versions": {"idkmesh-rules": __version__},
+            },
         },
         "decision_support": {
             "recommendation": decision.recommendation.value,
             "confidence": 1.0 if deterministic else 0.0,
             "rationale": " ".join((_rationale(decision), *notes)),
         },
-        "extensions": {EXTENSION: {
-            "bundle": {"id": bundle.id, "version": bundle.version, "digest": bundle.digest},
-            "engine_version": __version__, "facts_digest": facts_digest, "decision_digest": decision_digest}},
+        "extensions": {
+            EXTENSION: {
+                "bundle": {"id": bundle.id, "version": bundle.version, "digest": bundle.digest},
+                "engine_version": __version__,
+                "facts_digest": facts_digest,
+                "decision_digest": decision_digest,
+            }
+        },
     }
 
 
@@ -124,28 +156,39 @@ def _independence(subject: Subject) -> dict[str, Any]:
     }
 
 
-def _checks(subject: Subject, decision: Decision, bundle: Bundle, findings: tuple[Finding, ...],
-            checks: tuple[Check, ...]) -> Iterator[dict[str, Any]]:
+def _checks(
+    subject: Subject, decision: Decision, bundle: Bundle, findings: tuple[Finding, ...], checks: tuple[Check, ...]
+) -> Iterator[dict[str, Any]]:
     types = {validator.id: validator.type for validator in subject.unit.validators}
     for outcome in decision.validators:
         if outcome.required:
             kinds = set(bundle.reads(outcome.id))
-            yield _check(outcome.id, types.get(outcome.id, "other"), outcome.status, outcome.node, kinds, findings, checks)
+            yield _check(
+                outcome.id, types.get(outcome.id, "other"), outcome.status, outcome.node, kinds, findings, checks
+            )
     floor = decision.floor
     if floor is not None and floor.decides:
         kinds = {leaf.leaf.kind for leaf in floor.node.children if leaf.leaf is not None}
         yield _check("floor", "policy", floor.status, floor.node, kinds, findings, checks)
 
 
-def _check(name: str, check_type: str, status: Status, node: ProofNode, kinds: set[str], findings: tuple[Finding, ...],
-           checks: tuple[Check, ...]) -> dict[str, Any]:
+def _check(
+    name: str,
+    check_type: str,
+    status: Status,
+    node: ProofNode,
+    kinds: set[str],
+    findings: tuple[Finding, ...],
+    checks: tuple[Check, ...],
+) -> dict[str, Any]:
     blamed = () if node.value is Truth.TRUE else causes(node)
     value = {
         "id": name,
         "type": "other" if check_type == "benchmark" else check_type,
         "required": True,
         "status": status.value,
-        "summary": f"{status.value}: " + (", ".join(leaf.condition for leaf in blamed) if blamed else f"all {len(node.children)} conditions hold"),
+        "summary": f"{status.value}: "
+        + (", ".join(leaf.condition for leaf in blamed) if blamed else f"all {len(node.children)} conditions hold"),
         "evidence_ids": [f"evidence/{check.id}" for check in checks if any(kind.name in kinds for kind in check.kinds)],
     }
     mine = [finding.summary for finding in findings if finding.validator == name]
@@ -155,7 +198,11 @@ def _check(name: str, check_type: str, status: Status, node: ProofNode, kinds: s
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    value: dict[str, Any] = {"severity": finding.severity.value, "category": finding.category.value, "summary": finding.summary}
+    value: dict[str, Any] = {
+        "severity": finding.severity.value,
+        "category": finding.category.value,
+        "summary": finding.summary,
+    }
     if finding.path is not None:
         value["path"] = finding.path
     if finding.line is not None:
@@ -171,7 +218,9 @@ def _metrics(store: FactStore, findings: tuple[Finding, ...]) -> dict[str, int |
         "candidate_change_count": len(changes.rows) if changes.complete else None,
         "candidate_bytes": size if type(size) is int else None,
         "facts": sum(len(kind.rows) for kind in store),
-        "unknown_facts": sum(any(type(value) is Unknown for value in row) for kind in store if kind.has_unknowns for row in kind.rows),
+        "unknown_facts": sum(
+            any(type(value) is Unknown for value in row) for kind in store if kind.has_unknowns for row in kind.rows
+        ),
         "findings": len(findings),
     }
 
@@ -183,16 +232,25 @@ def _rationale(decision: Decision) -> str:
         case Recommendation.REJECT:
             told = f"Failed: {_named(decision, Status.FAILED)}."
         case Recommendation.ESCALATE:
-            told = "All required validators passed, and a condition asks for a person: " + ", ".join(
-                node.condition for node in decision.escalations if node.value in (Truth.TRUE, Truth.UNKNOWN)) + "."
+            told = (
+                "All required validators passed, and a condition asks for a person: "
+                + ", ".join(
+                    node.condition for node in decision.escalations if node.value in (Truth.TRUE, Truth.UNKNOWN)
+                )
+                + "."
+            )
         case _:
-            told = f"The evidence doesn't suffice: {_named(decision, Status.INCONCLUSIVE, Status.ERROR) or 'nothing was decided'}."
+            undecided = _named(decision, Status.INCONCLUSIVE, Status.ERROR) or "nothing was decided"
+            told = f"The evidence doesn't suffice: {undecided}."
     return told + " This is decision support, not merge authority."
 
 
 def _named(decision: Decision, *statuses: Status) -> str:
-    names = [f"{outcome.id} ({', '.join(leaf.condition for leaf in causes(outcome.node)) or 'not implemented'})"
-             for outcome in decision.validators if outcome.required and outcome.status in statuses]
+    names = [
+        f"{outcome.id} ({', '.join(leaf.condition for leaf in causes(outcome.node)) or 'not implemented'})"
+        for outcome in decision.validators
+        if outcome.required and outcome.status in statuses
+    ]
     if decision.floor is not None and decision.floor.decides and decision.floor.status in statuses:
         names.append(f"floor ({', '.join(leaf.condition for leaf in causes(decision.floor.node))})")
     return "; ".join(names)

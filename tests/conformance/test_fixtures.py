@@ -43,8 +43,11 @@ def test_there_are_cases_of_every_outcome() -> None:
 def tree(place: Path) -> dict[str, bytes | str]:
     """Every file below the outcomes' directories with its bytes, every link with its target."""
     found = (path for outcome in OUTCOMES for path in (place / outcome).rglob("*"))
-    return {path.relative_to(place).as_posix(): str(path.readlink()) if path.is_symlink() else path.read_bytes()
-            for path in found if path.is_symlink() or path.is_file()}
+    return {
+        path.relative_to(place).as_posix(): str(path.readlink()) if path.is_symlink() else path.read_bytes()
+        for path in found
+        if path.is_symlink() or path.is_file()
+    }
 
 
 def test_committed_fixtures_are_what_the_builder_builds(tmp_path: Path) -> None:
@@ -59,10 +62,21 @@ def test_through_the_api(case: Path, tmp_path: Path) -> None:
     expected, output, bundle = arguments(case, tmp_path)
     plan = case / expected.get("arguments", {}).get("evaluator_plan", "evaluator-plan.json")
     try:
-        evaluation = evaluate(case / "work-unit.json", case / "result-manifest.json", plan, case / "candidate", output_dir=output,
-                              bundle=bundle, durable=False)
+        evaluation = evaluate(
+            case / "work-unit.json",
+            case / "result-manifest.json",
+            plan,
+            case / "candidate",
+            output_dir=output,
+            bundle=bundle,
+            durable=False,
+        )
     except Refusal as refusal:
-        assert (expected["outcome"], expected.get("reason"), expected.get("fault")) == ("refused", refusal.reason, refusal.fault)
+        assert (expected["outcome"], expected.get("reason"), expected.get("fault")) == (
+            "refused",
+            refusal.reason,
+            refusal.fault,
+        )
         assert refusal.problems, "a refusal says where and what"
         if output.exists():
             assert [path.name for path in output.iterdir()] == ["refusal.json"]
@@ -110,9 +124,20 @@ def assert_written(output: Path, result: object, facts_digest: str, decision_dig
 def test_through_the_command_line(case: Path, tmp_path: Path) -> None:
     expected, output, bundle = arguments(case, tmp_path)
     plan = case / expected.get("arguments", {}).get("evaluator_plan", "evaluator-plan.json")
-    run = idkrules("evaluate", "--work-unit", case / "work-unit.json", "--result-manifest", case / "result-manifest.json",
-                   "--evaluator-plan", plan, "--candidate-root", case / "candidate", "--output-dir", output,
-                   *(["--bundle", bundle] if bundle else []))
+    run = idkrules(
+        "evaluate",
+        "--work-unit",
+        case / "work-unit.json",
+        "--result-manifest",
+        case / "result-manifest.json",
+        "--evaluator-plan",
+        plan,
+        "--candidate-root",
+        case / "candidate",
+        "--output-dir",
+        output,
+        *(["--bundle", bundle] if bundle else []),
+    )
     assert run.returncode == expected["exit"]
     assert "Traceback" not in run.stderr
     if expected["outcome"] == "refused":
@@ -123,15 +148,25 @@ def test_through_the_command_line(case: Path, tmp_path: Path) -> None:
         assert run.stdout.startswith(expected["outcome"])
         for _, condition in expected.get("causes", ()):
             assert f"{condition}: " in run.stdout
-        assert all(len(line) <= 80 or " " not in line.strip() or "sha256:" in line or "evidence" in line
-                   for line in run.stdout.splitlines()), run.stdout
+        assert all(
+            len(line) <= 80 or " " not in line.strip() or "sha256:" in line or "evidence" in line
+            for line in run.stdout.splitlines()
+        ), run.stdout
 
 
 def test_every_condition_of_the_shipped_bundle_has_a_fixture_that_fires_it_and_one_that_passes_it() -> None:
-    fired = {condition for case in CASES if case.parent.name == "reject"
-             for _, condition in json.loads((case / "expected.json").read_text())["causes"]}
-    honest = evaluate(*(FIXTURES / "accept/unified-diff--honest-patch" / name for name in (
-        "work-unit.json", "result-manifest.json", "evaluator-plan.json", "candidate")))
+    fired = {
+        condition
+        for case in CASES
+        if case.parent.name == "reject"
+        for _, condition in json.loads((case / "expected.json").read_text())["causes"]
+    }
+    honest = evaluate(
+        *(
+            FIXTURES / "accept/unified-diff--honest-patch" / name
+            for name in ("work-unit.json", "result-manifest.json", "evaluator-plan.json", "candidate")
+        )
+    )
     leaves = {name for name, condition in honest.bundle.conditions.items() if isinstance(condition, Leaf)}
     # The schema of a manifest is judged before a result can name it, and the second parser never disagrees with a patch
     # that anybody knows of: no candidate can fire these two; tests/unit/policy decides them on facts.

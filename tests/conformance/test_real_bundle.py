@@ -38,12 +38,24 @@ def test_known_digests(name: str, digest: str) -> None:
 
 def test_it_is_accepted_as_the_emitting_system_recorded(tmp_path: Path) -> None:
     place = shared("real-bundles", "node-e2e-2026-08-30")
-    evaluation = evaluate(place / "work-unit.json", place / "result-manifest.json", place / "evaluator-plan.json", place / "candidate",
-                          output_dir=tmp_path / "out", durable=False)
+    evaluation = evaluate(
+        place / "work-unit.json",
+        place / "result-manifest.json",
+        place / "evaluator-plan.json",
+        place / "candidate",
+        output_dir=tmp_path / "out",
+        durable=False,
+    )
     result = evaluation.result
     assert {(check["id"], check["type"], check["status"]) for check in result["checks"]} == {
-        ("result-manifest-schema", "schema", "passed"), ("independent-review", "review", "passed")}
-    assert (result["status"], result["decision_support"]["recommendation"], result["findings"]) == ("passed", "accept_candidate", [])
+        ("result-manifest-schema", "schema", "passed"),
+        ("independent-review", "review", "passed"),
+    }
+    assert (result["status"], result["decision_support"]["recommendation"], result["findings"]) == (
+        "passed",
+        "accept_candidate",
+        [],
+    )
     assert result["provenance"]["work_unit_digest"] == DIGESTS["work-unit.json"]
     assert result["provenance"]["result_manifest_digest"] == DIGESTS["result-manifest.json"]
     assert result["provenance"]["verifier_config_digest"] == DIGESTS["evaluator-plan.json"]
@@ -59,8 +71,12 @@ def pinned(bundle: Bundle) -> None:
 
     rules = bundle.place / "rules" / "bundle.yaml"
     digest = bytes_digest(rules.read_bytes())
-    bundle.rewrite("evaluator-plan.json", lambda plan: plan["extensions"].update(
-        {"org.idkmesh.rules": {"bundle": {"id": "unified-diff", "digest": digest}}}))
+    bundle.rewrite(
+        "evaluator-plan.json",
+        lambda plan: plan["extensions"].update(
+            {"org.idkmesh.rules": {"bundle": {"id": "unified-diff", "digest": digest}}}
+        ),
+    )
     assert bundle.evaluate(bundle=bundle.place / "rules").exit_code == 0
     rules.write_bytes(rules.read_bytes().replace(b"default: 200", b"default: 201"))
 
@@ -76,11 +92,19 @@ def change_patch_byte(bundle: Bundle) -> None:
 
 
 TAMPERINGS: dict[str, tuple[Callable[[Bundle], None], object]] = {
-    "a byte of the patch": (change_patch_byte, {("independent-review", "patch-intact"), ("independent-review", "required-lines-present")}),
+    "a byte of the patch": (
+        change_patch_byte,
+        {("independent-review", "patch-intact"), ("independent-review", "required-lines-present")},
+    ),
     "a byte behind a log": (append_to_log, {("independent-review", "logs-intact")}),
-    "a value of the WorkUnit": (lambda b: b.rewrite("work-unit.json", lambda v: v.update(objective="Another.")), "binding-drift"),
+    "a value of the WorkUnit": (
+        lambda b: b.rewrite("work-unit.json", lambda v: v.update(objective="Another.")),
+        "binding-drift",
+    ),
     "a value of the plan's binding": (
-        lambda b: b.rewrite("evaluator-plan.json", lambda v: v["binding"].update(work_unit_version=3)), "binding-drift"),
+        lambda b: b.rewrite("evaluator-plan.json", lambda v: v["binding"].update(work_unit_version=3)),
+        "binding-drift",
+    ),
     "a byte of a pinned bundle": (pinned, "bundle-pin-mismatch"),
 }
 
@@ -105,4 +129,5 @@ def test_facts_and_decision_are_the_same_in_another_place(bundle: Bundle, tmp_pa
     for name in ("facts.json", "decision.json"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     assert json.loads((tmp_path / "one" / "facts.json").read_text())["documents"] == {
-        name.removesuffix(".json"): digest for name, digest in DIGESTS.items()}
+        name.removesuffix(".json"): digest for name, digest in DIGESTS.items()
+    }

@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.bundles import MARKER, blamed, make
+from tests.support.bundles import MARKER, blamed, builder, make
 from tests.support.command import idkrules
 from tests.support.places import ROOT, shared
 
 AUDIT = """
 import sys
 seen = []
-watched = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "os.system", "socket.connect", "socket.bind", "pty.spawn")
+watched = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "os.system", "pty.spawn",
+           "socket.connect", "socket.bind")
 sys.addaudithook(lambda event, arguments: seen.append(event) if event in watched else None)
 from idkmesh_rules.cli import main
 code = main(sys.argv[1:])
@@ -29,8 +30,12 @@ sys.exit(code)
 
 def test_nothing_is_executed_and_nothing_connected_to(tmp_path: Path) -> None:
     """By the interpreter's own audit events, over a whole evaluation in its own process."""
-    run = subprocess.run([sys.executable, "-c", AUDIT, *make(tmp_path / "case").arguments(tmp_path / "out")], capture_output=True, text=True,
-                         cwd=ROOT)
+    run = subprocess.run(
+        [sys.executable, "-c", AUDIT, *make(tmp_path / "case").arguments(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
     assert run.returncode == 0, run.stderr
     assert run.stdout.splitlines()[-1] == "AUDITED []"
 
@@ -41,8 +46,23 @@ def test_the_kernel_saw_one_execve_and_no_connect(tmp_path: Path) -> None:
     probe = subprocess.run(["strace", "-f", "-o", str(trace), "true"], capture_output=True)
     if probe.returncode != 0:
         pytest.skip("ptrace is not allowed here")
-    subprocess.run(["strace", "-f", "-e", "trace=execve,execveat,connect,clone,clone3,fork,vfork", "-o", str(trace), sys.executable, "-m",
-                    "idkmesh_rules", *make(tmp_path / "case").arguments(tmp_path / "out"), "--quiet"], check=True, cwd=ROOT)
+    subprocess.run(
+        [
+            "strace",
+            "-f",
+            "-e",
+            "trace=execve,execveat,connect,clone,clone3,fork,vfork",
+            "-o",
+            str(trace),
+            sys.executable,
+            "-m",
+            "idkmesh_rules",
+            *make(tmp_path / "case").arguments(tmp_path / "out"),
+            "--quiet",
+        ],
+        check=True,
+        cwd=ROOT,
+    )
     calls = [line.split(maxsplit=1)[1].partition("(")[0] for line in trace.read_text().splitlines() if "(" in line]
     assert calls == ["execve"], "only the interpreter itself was started"
 
@@ -59,7 +79,12 @@ def test_a_hidden_plan_keeps_its_expectations(tmp_path: Path) -> None:
     text = idkrules(*bundle.arguments(tmp_path / "one"))
     as_json = idkrules(*bundle.arguments(tmp_path / "two"), "--format", "json")
     assert text.returncode == as_json.returncode == 1
-    for shown in (text.stdout, text.stderr, as_json.stdout, (tmp_path / "one" / "verification-result.json").read_text()):
+    for shown in (
+        text.stdout,
+        text.stderr,
+        as_json.stdout,
+        (tmp_path / "one" / "verification-result.json").read_text(),
+    ):
         assert "secret" not in shown
     assert "[hidden 1]" in text.stdout
     assert "[hidden 3]" in text.stdout
@@ -72,14 +97,18 @@ def test_a_hidden_plan_keeps_its_expectations(tmp_path: Path) -> None:
 
 def test_a_hidden_plan_that_is_wrong_keeps_its_expectations_too(tmp_path: Path) -> None:
     bundle = make(tmp_path / "case", hidden)
-    bundle.rewrite("evaluator-plan.json", lambda plan: plan["backend"]["required_added_text"].append("the third secret\n"))
+    bundle.rewrite(
+        "evaluator-plan.json", lambda plan: plan["backend"]["required_added_text"].append("the third secret\n")
+    )
     run = idkrules(*bundle.arguments(tmp_path / "out"))
     assert run.returncode == 4
     assert "evaluator-plan.json#/backend/required_added_text/3" in run.stderr
     assert "secret" not in run.stderr + (tmp_path / "out" / "refusal.json").read_text()
 
 
-@pytest.mark.parametrize("environment", [{"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "77", "LC_ALL": "C", "TZ": "Asia/Tokyo"}])
+@pytest.mark.parametrize(
+    "environment", [{"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "77", "LC_ALL": "C", "TZ": "Asia/Tokyo"}]
+)
 def test_facts_and_decision_depend_on_nothing_but_the_bytes(tmp_path: Path, environment: dict[str, str]) -> None:
     """Another process, hash seed, locale, time zone, place and file times: the same bytes of facts.json and decision.json."""
     first, second = make(tmp_path / "case"), make(tmp_path / "elsewhere" / "case")
@@ -95,15 +124,18 @@ LIES: dict[str, Any] = {
     "changed_paths": {"extensions": {"org.example.node": {"changed_paths": ["docs/guide.md"]}}},
     "counters": {"metrics": {"policy_violation_count": 0, "exit_code": 0}},
     "a summary": {"self_report": {"summary": "Everything is allowed.", "claims": ["SECURITY.md was not touched."]}},
-    "certainty": {"self_report": {"summary": "", "claims": [], "confidence": {"value": 1, "meaning": "probability_of_success"}}},
+    "certainty": {
+        "self_report": {"summary": "", "claims": [], "confidence": {"value": 1, "meaning": "probability_of_success"}}
+    },
 }
 
 
 @pytest.mark.parametrize("what", LIES)
 def test_nothing_that_the_worker_says_changes_the_facts(tmp_path: Path, what: str) -> None:
     """With and without the claim, the facts of a bad candidate are the same but for the manifest's own digest."""
+
     def bad(draft: Any) -> None:
-        draft.patch += "diff --git a/SECURITY.md b/SECURITY.md\nindex 1f2e3d4..5a6b7c8 100644\n--- a/SECURITY.md\n+++ b/SECURITY.md\n@@ -1 +1,2 @@\n a\n+b\n"
+        draft.patch += builder.OTHER_FILE.format(path="SECURITY.md")
 
     plain, lying = make(tmp_path / "plain", bad), make(tmp_path / "lying", bad)
     lying.rewrite("result-manifest.json", lambda manifest: manifest.update(LIES[what]))

@@ -51,8 +51,19 @@ class Bundle:
 
     def arguments(self, output: Path | str, verb: str = "evaluate") -> list[str]:
         """The command line that evaluates it."""
-        return [verb, "--work-unit", str(self.work_unit), "--result-manifest", str(self.manifest), "--evaluator-plan", str(self.plan),
-                "--candidate-root", str(self.candidate), "--output-dir", str(output)]
+        return [
+            verb,
+            "--work-unit",
+            str(self.work_unit),
+            "--result-manifest",
+            str(self.manifest),
+            "--evaluator-plan",
+            str(self.plan),
+            "--candidate-root",
+            str(self.candidate),
+            "--output-dir",
+            str(output),
+        ]
 
     def rewrite(self, name: str, edit: Callable[[Any], Any]) -> None:
         """Change one JSON document in place, without mending any digest."""
@@ -73,8 +84,12 @@ def make(place: Path, edit: Callable[[Any], None] = no_edit) -> Bundle:
 
 def blamed(evaluation: Evaluation) -> set[tuple[str, str]]:
     """(validator, condition) of everything that kept the evaluation from passing."""
-    found = {(outcome.id, leaf.condition) for outcome in evaluation.decision.validators
-             if outcome.required and outcome.status is not Status.PASSED for leaf in causes(outcome.node)}
+    found = {
+        (outcome.id, leaf.condition)
+        for outcome in evaluation.decision.validators
+        if outcome.required and outcome.status is not Status.PASSED
+        for leaf in causes(outcome.node)
+    }
     floor = evaluation.decision.floor
     if floor is not None and floor.decides:
         found |= {("floor", leaf.condition) for leaf in causes(floor.node)}

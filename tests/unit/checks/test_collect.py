@@ -16,13 +16,18 @@ from idkmesh_rules.pipeline import evaluation as use_case
 from tests.support.bundles import blamed, make
 from tests.support.places import ROOT
 
-KIND = FactKind("test.kind", "For tests.", (Field("name", FieldType.STRING, key=True), Field("good", FieldType.BOOL), Field("size", FieldType.INT)),
-                FindingTemplate(Severity.HIGH, Category.OTHER, "{name}"))
+KIND = FactKind(
+    "test.kind",
+    "For tests.",
+    (Field("name", FieldType.STRING, key=True), Field("good", FieldType.BOOL), Field("size", FieldType.INT)),
+    FindingTemplate(Severity.HIGH, Category.OTHER, "{name}"),
+)
 CASE = cast(Case, None)
 
 
 def check(name: str, rows: list[tuple[Any, ...]], asked: Any, fails: bool = False) -> Check:
     """A check that emits `rows` and was asked for `asked`; it crashes after them if it `fails`."""
+
     def run(case: Case) -> Iterator[Emission]:
         for row in rows:
             yield Emission(KIND, row, Origin(name, "file"))
@@ -57,7 +62,9 @@ def test_an_unjudged_kind_keeps_its_reason() -> None:
 
 
 def test_a_crash_leaves_the_kind_incomplete_and_is_reported() -> None:
-    store, crashes = collect([check("a", [("x", True, 1)], ["x"], fails=True), check("b", [("y", True, 1)], ["y"])], CASE)
+    store, crashes = collect(
+        [check("a", [("x", True, 1)], ["x"], fails=True), check("b", [("y", True, 1)], ["y"])], CASE
+    )
     facts = store[KIND.name]
     assert (facts.complete, facts.crashed, facts.reason) == (False, True, "error: the check a crashed")
     assert [(crash.check, crash.error) for crash in crashes] == [("a", "ZeroDivisionError: on purpose")]
@@ -87,9 +94,13 @@ def typed(field: Field, value: object) -> bool:
         return field.optional
     if type(value) is Unknown:
         return not field.key and bool(value.reason)
-    return {FieldType.BOOL: type(value) is bool, FieldType.INT: type(value) is int, FieldType.STRING: type(value) is str,
-            FieldType.ENUM: value in field.values,
-            FieldType.DIGEST: type(value) is str and len(value) == 71 and value.startswith("sha256:")}[field.type]
+    return {
+        FieldType.BOOL: type(value) is bool,
+        FieldType.INT: type(value) is int,
+        FieldType.STRING: type(value) is str,
+        FieldType.ENUM: value in field.values,
+        FieldType.DIGEST: type(value) is str and len(value) == 71 and value.startswith("sha256:"),
+    }[field.type]
 
 
 def assert_lawful(store: Any) -> None:
@@ -103,7 +114,9 @@ def assert_lawful(store: Any) -> None:
                     assert law.holds(*values), (facts.kind.name, law.text, values)
 
 
-@pytest.mark.parametrize("patch", [None, b"", b"diff --git a/docs/x b/docs/x\nold mode 100644\nnew mode 100755\n", b"junk\n", b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "patch", [None, b"", b"diff --git a/docs/x b/docs/x\nold mode 100644\nnew mode 100755\n", b"junk\n", b"\xff\xfe"]
+)
 @pytest.mark.parametrize("limit", [3, 4000])
 def test_what_the_checks_emit_is_what_their_kinds_declare(tmp_path: Path, patch: bytes | None, limit: int) -> None:
     def edit(draft: Any) -> None:
@@ -128,8 +141,11 @@ def test_kinds_are_declared_once_and_told_completely() -> None:
 
 
 @pytest.mark.parametrize("position", range(len(UNIFIED_DIFF_CHECKS)))
-def test_whichever_check_crashes_nothing_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, position: int) -> None:
+def test_whichever_check_crashes_nothing_is_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, position: int
+) -> None:
     """A real bug can sit anywhere; a crash of any one check makes the outcome an error, exit 3, and is reported."""
+
     def crash(case: Case) -> Iterator[Emission]:
         raise RuntimeError("on purpose")
         yield
@@ -147,11 +163,18 @@ def test_whichever_check_crashes_nothing_is_accepted(tmp_path: Path, monkeypatch
 
 
 def test_a_crash_reaches_stderr_as_a_bug(tmp_path: Path) -> None:
-    code = ("import sys; from dataclasses import replace; from idkmesh_rules.pipeline import evaluation as e\n"
-            "e.UNIFIED_DIFF_CHECKS = tuple(replace(c, run=lambda case: 1 / 0) if c.id == 'patch-scope' else c for c in e.UNIFIED_DIFF_CHECKS)\n"
-            "from idkmesh_rules.cli import main; sys.exit(main(sys.argv[1:]))")
-    run = subprocess.run([sys.executable, "-c", code, *make(tmp_path / "case").arguments(tmp_path / "out")], capture_output=True, text=True,
-                         cwd=ROOT)
+    code = (
+        "import sys; from dataclasses import replace; from idkmesh_rules.pipeline import evaluation as e\n"
+        "broken = {'patch-scope': {'run': lambda case: 1 / 0}}\n"
+        "e.UNIFIED_DIFF_CHECKS = tuple(replace(c, **broken.get(c.id, {})) for c in e.UNIFIED_DIFF_CHECKS)\n"
+        "from idkmesh_rules.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, *make(tmp_path / "case").arguments(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
     assert run.returncode == 3
     assert "the check patch-scope crashed: ZeroDivisionError" in run.stderr
     assert "This is a bug in idkrules" in run.stderr

@@ -38,8 +38,12 @@ def test_version_and_bare_call() -> None:
 
 
 USAGE = {
-    "no such verb": ["evaluat"], "no such option": ["evaluate", "--work-units", "x"], "a missing option": ["evaluate"],
-    "a format of its own": ["reasons", "--format", "xml"], "a missing value": ["evaluate", "--work-unit"], "a stray argument": ["self-test", "x"],
+    "no such verb": ["evaluat"],
+    "no such option": ["evaluate", "--work-units", "x"],
+    "a missing option": ["evaluate"],
+    "a format of its own": ["reasons", "--format", "xml"],
+    "a missing value": ["evaluate", "--work-unit"],
+    "a stray argument": ["self-test", "x"],
     "no file": ["digest"],
 }
 
@@ -54,7 +58,9 @@ def test_wrong_usage_exits_2_and_prints_only_on_stderr(what: str) -> None:
 
 @pytest.mark.parametrize("name", ["work-unit", "evaluator-plan", "result-manifest"])
 @pytest.mark.parametrize("kind", ["missing", "directory", "fifo", "nul"])
-def test_unreadable_documents_are_refused_without_blocking(bundle: Bundle, tmp_path: Path, name: str, kind: str) -> None:
+def test_unreadable_documents_are_refused_without_blocking(
+    bundle: Bundle, tmp_path: Path, name: str, kind: str
+) -> None:
     path = tmp_path / "odd"
     if kind == "directory":
         path.mkdir()
@@ -87,16 +93,25 @@ def test_verify_is_evaluate(bundle: Bundle, tmp_path: Path) -> None:
 def test_a_reader_that_goes_away_does_not_change_the_verdict(bundle: Bundle, tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    run = subprocess.run([sys.executable, "-m", "idkmesh_rules", *bundle.arguments(tmp_path / "out")], stdout=writer, stderr=subprocess.PIPE,
-                         cwd=ROOT)
+    run = subprocess.run(
+        [sys.executable, "-m", "idkmesh_rules", *bundle.arguments(tmp_path / "out")],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+    )
     os.close(writer)
     assert (run.returncode, run.stderr) == (0, b"")
 
 
 def test_an_output_that_cannot_be_written_never_looks_delivered(bundle: Bundle, tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:
-        run = subprocess.run([sys.executable, "-m", "idkmesh_rules", *bundle.arguments(tmp_path / "out"), "--format", "json"], stdout=full,
-                             stderr=subprocess.PIPE, text=True, cwd=ROOT)
+        run = subprocess.run(
+            [sys.executable, "-m", "idkmesh_rules", *bundle.arguments(tmp_path / "out"), "--format", "json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
     assert run.returncode == 4
     assert "the output can't be written: " in run.stderr
     assert "Traceback" not in run.stderr
@@ -105,8 +120,13 @@ def test_an_output_that_cannot_be_written_never_looks_delivered(bundle: Bundle, 
 def test_colour_only_on_a_terminal_that_wants_it(bundle: Bundle, tmp_path: Path) -> None:
     def on_a_terminal(output: str, **environment: str) -> bytes:
         leader, follower = pty.openpty()
-        subprocess.run([sys.executable, "-m", "idkmesh_rules", *bundle.arguments(tmp_path / output)], stdout=follower, cwd=ROOT,
-                       env={**os.environ, "TERM": "xterm", **environment}, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "idkmesh_rules", *bundle.arguments(tmp_path / output)],
+            stdout=follower,
+            cwd=ROOT,
+            env={**os.environ, "TERM": "xterm", **environment},
+            check=True,
+        )
         os.close(follower)
         return os.read(leader, 10000)
 
@@ -145,7 +165,9 @@ def test_validate_tells_what_fits_and_what_does_not(bundle: Bundle) -> None:
     assert idkrules(*arguments, "--require-pin").returncode == 1
     assert idkrules(*arguments, "--bundle", "no-such-bundle").returncode == 4
     bundle.rewrite("work-unit.json", lambda unit: unit.update(version=4, kind="code"))
-    bundle.rewrite("evaluator-plan.json", lambda plan: plan["policy"].update(require_verifier_distinct_from_worker=False))
+    bundle.rewrite(
+        "evaluator-plan.json", lambda plan: plan["policy"].update(require_verifier_distinct_from_worker=False)
+    )
     run = idkrules(*arguments)
     assert run.returncode == 1
     assert "work-unit.json#/kind" in run.stderr
@@ -164,14 +186,17 @@ def test_a_bundle_mistake_is_shown_with_line_column_and_caret(bundle: Bundle, tm
     assert "did you mean" in run.stderr
     lines = run.stderr.splitlines()
     caret = next(number for number, one in enumerate(lines) if one.strip() == "^")
-    assert lines[caret - 1][lines[caret].index("^"):].startswith("wel_formed")
+    assert lines[caret - 1][lines[caret].index("^") :].startswith("wel_formed")
 
 
 def test_digest(bundle: Bundle, tmp_path: Path) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text('{"a": 1, "a": 2}')
     run = idkrules("digest", bundle.work_unit, ROOT / "policies" / "unified-diff")
-    assert run.stdout.splitlines()[0] == f"{json.loads(bundle.plan.read_text())['binding']['work_unit_digest']}  {bundle.work_unit}"
+    assert (
+        run.stdout.splitlines()[0]
+        == f"{json.loads(bundle.plan.read_text())['binding']['work_unit_digest']}  {bundle.work_unit}"
+    )
     assert idkrules("digest", ROOT / "policies/unified-diff/bundle.yaml").stdout[:71] == run.stdout.splitlines()[1][:71]
     run = idkrules("digest", bad, bundle.work_unit)
     assert (run.returncode, len(run.stdout.splitlines())) == (1, 1)
@@ -183,8 +208,9 @@ def test_digest(bundle: Bundle, tmp_path: Path) -> None:
 def test_reasons() -> None:
     everything = idkrules("reasons").stdout
     assert all(f"  {code}\n" in everything for code in [*REFUSALS, "prefix", "repeated"])
-    assert [row["code"] for row in json.loads(idkrules("reasons", "binding-drift", "prefix", "--format", "json").stdout)] == [
-        "binding-drift", "prefix"]
+    assert [
+        row["code"] for row in json.loads(idkrules("reasons", "binding-drift", "prefix", "--format", "json").stdout)
+    ] == ["binding-drift", "prefix"]
     run = idkrules("reasons", "binding-drif")
     assert run.returncode == 1
     assert "did you mean binding-drift?" in run.stderr
@@ -201,11 +227,15 @@ def test_self_test_exits_0_only_for_the_expected_reasons() -> None:
 
 def test_a_bug_is_called_a_bug_and_exits_5(tmp_path: Path) -> None:
     """A real fault in the installation: the schemas are damaged."""
-    code = ("import sys; from idkmesh_rules import resources; resources.schema_bytes = lambda name: b'{'\n"
-            "from idkmesh_rules.contracts import schema; schema.schema_bytes = resources.schema_bytes\n"
-            "from idkmesh_rules.cli import main; sys.exit(main(sys.argv[1:]))")
+    code = (
+        "import sys; from idkmesh_rules import resources; resources.schema_bytes = lambda name: b'{'\n"
+        "from idkmesh_rules.contracts import schema; schema.schema_bytes = resources.schema_bytes\n"
+        "from idkmesh_rules.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
     bundle = make(tmp_path / "case")
-    run = subprocess.run([sys.executable, "-c", code, *bundle.arguments(tmp_path / "out")], capture_output=True, text=True, cwd=ROOT)
+    run = subprocess.run(
+        [sys.executable, "-c", code, *bundle.arguments(tmp_path / "out")], capture_output=True, text=True, cwd=ROOT
+    )
     assert run.returncode == 5
     assert "This is a bug in idkrules, not a verdict on anything." in run.stderr
     assert not (tmp_path / "out").exists()

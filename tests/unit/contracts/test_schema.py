@@ -34,21 +34,41 @@ UNIT, MANIFEST, PLAN = honest().unit, honest().manifest, honest().plan
 PLANS: dict[str, Any] = {"0.2": PLAN}
 PLANS["0.3"] = copy.deepcopy(PLAN) | {"schema_version": "0.3"}
 PLANS["0.3"]["verifier"]["adapter_version"] = "0.2.0"
-PLANS["0.3"]["backend"] = {key: value for key, value in PLAN["backend"].items() if key != "required_added_text"} | {"required_added_substrings": ["a"]}
+PLANS["0.3"]["backend"] = {key: value for key, value in PLAN["backend"].items() if key != "required_added_text"} | {
+    "required_added_substrings": ["a"]
+}
 PLANS["0.4"] = copy.deepcopy(PLANS["0.3"]) | {"schema_version": "0.4"}
 PLANS["0.4"]["verifier"]["adapter_version"] = "0.3.0"
 PLANS["0.4"]["backend"]["required_removed_substrings"] = ["b"]
 PLANS["0.1 JSON"] = {key: value for key, value in PLAN.items() if key != "backend"} | {
-    "schema_version": "0.1", "verifier": PLAN["verifier"] | {"adapter": "deterministic-json-verifier", "adapter_version": "0.1"},
-    "allowed_files": ["answer.json"], "max_candidate_bytes": 100, "required_json": {"answer": 42}}
-PLANS["0.1 workspace"] = {key: value for key, value in PLAN.items() if key not in ("backend", "required_validator_ids", "candidate_artifact_id")} | {
-    "schema_version": "0.1", "source_revision": "r1",
+    "schema_version": "0.1",
+    "verifier": PLAN["verifier"] | {"adapter": "deterministic-json-verifier", "adapter_version": "0.1"},
+    "allowed_files": ["answer.json"],
+    "max_candidate_bytes": 100,
+    "required_json": {"answer": 42},
+}
+PLANS["0.1 workspace"] = {
+    key: value
+    for key, value in PLAN.items()
+    if key not in ("backend", "required_validator_ids", "candidate_artifact_id")
+} | {
+    "schema_version": "0.1",
+    "source_revision": "r1",
     "binding": {key: value for key, value in PLAN["binding"].items() if key != "source_revision"},
     "checks": [{"id": "scope", "type": "policy", "required": True, "builtin": "scope"}],
-    "baseline": {"algorithm": "sha256", "complete": True, "files": [{"path": "a", "digest": D}, {"path": "b", "digest": D, "mode": "100644"}],
-                 "ignore_paths": []},
-    "policy": {"require_plan_outside_candidate_root": True, "reject_symlinks": True, "require_source_revision_match": False,
-               "require_candidate_local_artifacts": True}}
+    "baseline": {
+        "algorithm": "sha256",
+        "complete": True,
+        "files": [{"path": "a", "digest": D}, {"path": "b", "digest": D, "mode": "100644"}],
+        "ignore_paths": [],
+    },
+    "policy": {
+        "require_plan_outside_candidate_root": True,
+        "reject_symlinks": True,
+        "require_source_revision_match": False,
+        "require_candidate_local_artifacts": True,
+    },
+}
 
 
 def document(value: Any) -> Document:
@@ -86,7 +106,10 @@ def test_every_plan_version_is_read(version: str) -> None:
     assert (plan is None) == version.startswith("0.1")
     if plan is not None:
         assert {(line.side, line.match) for line in plan.required_lines} == {
-            "0.2": {("added", "whole")}, "0.3": {("added", "substring")}, "0.4": {("added", "substring"), ("removed", "substring")}}[version]
+            "0.2": {("added", "whole")},
+            "0.3": {("added", "substring")},
+            "0.4": {("added", "substring"), ("removed", "substring")},
+        }[version]
 
 
 def test_both_generations_of_the_budget_are_read_and_no_mixture() -> None:
@@ -94,47 +117,244 @@ def test_both_generations_of_the_budget_are_read_and_no_mixture() -> None:
     read_work_unit(document(edited(UNIT, "/budget", both)))
     read_work_unit(document(edited(UNIT, "/budget", {})))
     assert problems(read_work_unit, edited(UNIT, "/budget", {"paid_fallback_allowed": False})) == [
-        ("/budget", '"paid_fallback_allowed" stands without "project_spend_usd_max"; keep both or neither')]
+        ("/budget", '"paid_fallback_allowed" stands without "project_spend_usd_max"; keep both or neither')
+    ]
 
 
 NEGATIVES: dict[str, tuple[Any, Callable[[Document], object], str, Any, str, str]] = {
     "kind code": (UNIT, read_work_unit, "/kind", "code", "/kind", "expected one of"),
-    "id with a trailing newline": (UNIT, read_work_unit, "/id", "fixtures/greeting\n", "/id", "expected text of the form"),
+    "id with a trailing newline": (
+        UNIT,
+        read_work_unit,
+        "/id",
+        "fixtures/greeting\n",
+        "/id",
+        "expected text of the form",
+    ),
     "id too short": (UNIT, read_work_unit, "/id", "ab", "/id", "expected text of the form"),
     "version below 1": (UNIT, read_work_unit, "/version", 0, "/version", "expected at least 1"),
     "version as a float": (UNIT, read_work_unit, "/version", 3.0, "/version", "expected integer, found number 3.0"),
-    "version as a boolean": (UNIT, read_work_unit, "/version", True, "/version", "expected integer, found boolean true"),
+    "version as a boolean": (
+        UNIT,
+        read_work_unit,
+        "/version",
+        True,
+        "/version",
+        "expected integer, found boolean true",
+    ),
     "version beyond 2^53": (UNIT, read_work_unit, "/version", 2**53, "/version", "expected at most"),
     "no schema version": (UNIT, read_work_unit, "/schema_version", ..., "", 'the key "schema_version" is missing'),
-    "unknown key": (UNIT, read_work_unit, "/constraints/alowed_paths", [], "/constraints/alowed_paths", 'did you mean "allowed_paths"?'),
-    "allowlist without a list": (UNIT, read_work_unit, "/permissions/network", "allowlist", "/permissions", 'the key "network_allowlist" is missing'),
-    "quorum without a number": (UNIT, read_work_unit, "/verification_policy/strategy", "quorum", "/verification_policy", 'the key "quorum" is missing'),
+    "unknown key": (
+        UNIT,
+        read_work_unit,
+        "/constraints/alowed_paths",
+        [],
+        "/constraints/alowed_paths",
+        'did you mean "allowed_paths"?',
+    ),
+    "allowlist without a list": (
+        UNIT,
+        read_work_unit,
+        "/permissions/network",
+        "allowlist",
+        "/permissions",
+        'the key "network_allowlist" is missing',
+    ),
+    "quorum without a number": (
+        UNIT,
+        read_work_unit,
+        "/verification_policy/strategy",
+        "quorum",
+        "/verification_policy",
+        'the key "quorum" is missing',
+    ),
     "no outputs": (UNIT, read_work_unit, "/outputs", [], "/outputs", "expected at least 1 entry"),
-    "a negated pattern": (UNIT, read_work_unit, "/constraints/allowed_paths/0", "!docs", "/constraints/allowed_paths/0", ""),
-    "a comment as a pattern": (UNIT, read_work_unit, "/constraints/forbidden_paths/0", "#x", "/constraints/forbidden_paths/0", ""),
-    "an absolute pattern": (UNIT, read_work_unit, "/permissions/filesystem_write/0", "/docs", "/permissions/filesystem_write/0", ""),
-    "a climbing pattern": (UNIT, read_work_unit, "/constraints/allowed_paths/0", "docs/../x", "/constraints/allowed_paths/0", ""),
+    "a negated pattern": (
+        UNIT,
+        read_work_unit,
+        "/constraints/allowed_paths/0",
+        "!docs",
+        "/constraints/allowed_paths/0",
+        "",
+    ),
+    "a comment as a pattern": (
+        UNIT,
+        read_work_unit,
+        "/constraints/forbidden_paths/0",
+        "#x",
+        "/constraints/forbidden_paths/0",
+        "",
+    ),
+    "an absolute pattern": (
+        UNIT,
+        read_work_unit,
+        "/permissions/filesystem_write/0",
+        "/docs",
+        "/permissions/filesystem_write/0",
+        "",
+    ),
+    "a climbing pattern": (
+        UNIT,
+        read_work_unit,
+        "/constraints/allowed_paths/0",
+        "docs/../x",
+        "/constraints/allowed_paths/0",
+        "",
+    ),
     "an empty pattern": (UNIT, read_work_unit, "/constraints/allowed_paths/0", "", "/constraints/allowed_paths/0", ""),
-    "a control character in a pattern": (UNIT, read_work_unit, "/constraints/allowed_paths/0", "a\tb", "/constraints/allowed_paths/0", ""),
-    "one validator twice": (UNIT, read_work_unit, "/validators/1/id", "result-manifest-schema", "/validators/1/id", "stands already at /validators/0"),
-    "a time that doesn't exist": (MANIFEST, read_result_manifest, "/started_at", "2026-02-30T00:00:00Z", "/started_at", "RFC 3339"),
+    "a control character in a pattern": (
+        UNIT,
+        read_work_unit,
+        "/constraints/allowed_paths/0",
+        "a\tb",
+        "/constraints/allowed_paths/0",
+        "",
+    ),
+    "one validator twice": (
+        UNIT,
+        read_work_unit,
+        "/validators/1/id",
+        "result-manifest-schema",
+        "/validators/1/id",
+        "stands already at /validators/0",
+    ),
+    "a time that doesn't exist": (
+        MANIFEST,
+        read_result_manifest,
+        "/started_at",
+        "2026-02-30T00:00:00Z",
+        "/started_at",
+        "RFC 3339",
+    ),
     "a status of its own": (MANIFEST, read_result_manifest, "/status", "accepted", "/status", "expected one of"),
-    "an upper-case digest": (MANIFEST, read_result_manifest, "/provenance/work_unit_digest", "sha256:" + "A" * 64, "/provenance/work_unit_digest", "expected text of the form"),
-    "a metric that is a text": (MANIFEST, read_result_manifest, "/metrics/turns", "4", "/metrics/turns", "expected number or null"),
-    "confidence above 1": (MANIFEST, read_result_manifest, "/self_report/confidence", {"value": 1.5, "meaning": "subjective"}, "/self_report/confidence/value", "expected at most 1"),
-    "another plan version": (PLAN, read_evaluator_plan, "/schema_version", "0.9", "/schema_version", "expected one of the plan versions"),
-    "a plan version that is a number": (PLAN, read_evaluator_plan, "/schema_version", 0.2, "/schema_version", "expected one of the plan versions"),
-    "a policy that is false": (PLAN, read_evaluator_plan, "/policy/require_verifier_distinct_from_worker", False, "/policy/require_verifier_distinct_from_worker", "expected true, found false"),
-    "an empty required line": (PLAN, read_evaluator_plan, "/backend/required_added_text/0", "", "/backend/required_added_text/0", "expected text of the form"),
-    "a required line with LF": (PLAN, read_evaluator_plan, "/backend/required_added_text/0", "a\nb", "/backend/required_added_text/0", "expected text of the form"),
-    "a required line that ends with LF": (PLAN, read_evaluator_plan, "/backend/required_added_text/0", "a\n", "/backend/required_added_text/0", "expected text of the form"),
-    "no required line": (PLAN, read_evaluator_plan, "/backend/required_added_text", [], "/backend/required_added_text", "expected at least 1 entry"),
-    "the demands of another version": (PLAN, read_evaluator_plan, "/backend/required_added_substrings", ["a"], "/backend/required_added_substrings", "this key is unknown"),
-    "0.1.1 without log types": (PLAN, read_evaluator_plan, "/backend/required_log_types", ..., "/backend", 'the key "required_log_types" is missing'),
-    "another adapter": (PLAN, read_evaluator_plan, "/verifier/adapter", "my-verifier", "/verifier/adapter", 'expected "deterministic-patch-verifier"'),
-    "a sandboxed mode": (PLAN, read_evaluator_plan, "/execution_mode", "sandboxed", "/execution_mode", 'expected "metadata_only"'),
-    "a pin that is no digest": (PLAN, read_evaluator_plan, "/extensions", {"org.idkmesh.rules": {"bundle": {"id": "x", "digest": "abc"}}}, "/extensions/org.idkmesh.rules/bundle/digest", "expected text of the form"),
-    "a workspace plan with one path twice": (PLANS["0.1 workspace"], read_evaluator_plan, "/baseline/files/1/path", "a", "/baseline/files/1/path", "stands already at /baseline/files/0"),
+    "an upper-case digest": (
+        MANIFEST,
+        read_result_manifest,
+        "/provenance/work_unit_digest",
+        "sha256:" + "A" * 64,
+        "/provenance/work_unit_digest",
+        "expected text of the form",
+    ),
+    "a metric that is a text": (
+        MANIFEST,
+        read_result_manifest,
+        "/metrics/turns",
+        "4",
+        "/metrics/turns",
+        "expected number or null",
+    ),
+    "confidence above 1": (
+        MANIFEST,
+        read_result_manifest,
+        "/self_report/confidence",
+        {"value": 1.5, "meaning": "subjective"},
+        "/self_report/confidence/value",
+        "expected at most 1",
+    ),
+    "another plan version": (
+        PLAN,
+        read_evaluator_plan,
+        "/schema_version",
+        "0.9",
+        "/schema_version",
+        "expected one of the plan versions",
+    ),
+    "a plan version that is a number": (
+        PLAN,
+        read_evaluator_plan,
+        "/schema_version",
+        0.2,
+        "/schema_version",
+        "expected one of the plan versions",
+    ),
+    "a policy that is false": (
+        PLAN,
+        read_evaluator_plan,
+        "/policy/require_verifier_distinct_from_worker",
+        False,
+        "/policy/require_verifier_distinct_from_worker",
+        "expected true, found false",
+    ),
+    "an empty required line": (
+        PLAN,
+        read_evaluator_plan,
+        "/backend/required_added_text/0",
+        "",
+        "/backend/required_added_text/0",
+        "expected text of the form",
+    ),
+    "a required line with LF": (
+        PLAN,
+        read_evaluator_plan,
+        "/backend/required_added_text/0",
+        "a\nb",
+        "/backend/required_added_text/0",
+        "expected text of the form",
+    ),
+    "a required line that ends with LF": (
+        PLAN,
+        read_evaluator_plan,
+        "/backend/required_added_text/0",
+        "a\n",
+        "/backend/required_added_text/0",
+        "expected text of the form",
+    ),
+    "no required line": (
+        PLAN,
+        read_evaluator_plan,
+        "/backend/required_added_text",
+        [],
+        "/backend/required_added_text",
+        "expected at least 1 entry",
+    ),
+    "the demands of another version": (
+        PLAN,
+        read_evaluator_plan,
+        "/backend/required_added_substrings",
+        ["a"],
+        "/backend/required_added_substrings",
+        "this key is unknown",
+    ),
+    "0.1.1 without log types": (
+        PLAN,
+        read_evaluator_plan,
+        "/backend/required_log_types",
+        ...,
+        "/backend",
+        'the key "required_log_types" is missing',
+    ),
+    "another adapter": (
+        PLAN,
+        read_evaluator_plan,
+        "/verifier/adapter",
+        "my-verifier",
+        "/verifier/adapter",
+        'expected "deterministic-patch-verifier"',
+    ),
+    "a sandboxed mode": (
+        PLAN,
+        read_evaluator_plan,
+        "/execution_mode",
+        "sandboxed",
+        "/execution_mode",
+        'expected "metadata_only"',
+    ),
+    "a pin that is no digest": (
+        PLAN,
+        read_evaluator_plan,
+        "/extensions",
+        {"org.idkmesh.rules": {"bundle": {"id": "x", "digest": "abc"}}},
+        "/extensions/org.idkmesh.rules/bundle/digest",
+        "expected text of the form",
+    ),
+    "a workspace plan with one path twice": (
+        PLANS["0.1 workspace"],
+        read_evaluator_plan,
+        "/baseline/files/1/path",
+        "a",
+        "/baseline/files/1/path",
+        "stands already at /baseline/files/0",
+    ),
 }
 
 
@@ -149,7 +369,8 @@ def test_an_artifact_id_twice_is_an_error_of_the_manifest() -> None:
     value = copy.deepcopy(MANIFEST)
     value["produced_artifacts"] *= 2
     assert problems(read_result_manifest, value) == [
-        ("/produced_artifacts/1/id", 'the id "patch" stands already at /produced_artifacts/0; each may stand once')]
+        ("/produced_artifacts/1/id", 'the id "patch" stands already at /produced_artifacts/0; each may stand once')
+    ]
 
 
 def test_0_1_plans_needed_no_log_types() -> None:
@@ -164,13 +385,43 @@ def test_all_violations_are_told_at_once() -> None:
     assert [pointer for pointer, _ in problems(read_work_unit, value)] == ["/budget/wall_seconds", "/kind", "/version"]
 
 
-BASES = [("work-unit-0.2", UNIT), ("result-manifest-0.1", MANIFEST), *((plan_schema(document(plan)), plan) for plan in PLANS.values())]
-junk = st.sampled_from([None, True, 0, 1, -1, 1.0, 0.5, 2**53, 2**70, "", "x", "x\n", "0.2", D, D + "\n", [], ["x"], ["x", "x"], {}, {"id": "x"}, ...])
+BASES = [
+    ("work-unit-0.2", UNIT),
+    ("result-manifest-0.1", MANIFEST),
+    *((plan_schema(document(plan)), plan) for plan in PLANS.values()),
+]
+junk = st.sampled_from(
+    [
+        None,
+        True,
+        0,
+        1,
+        -1,
+        1.0,
+        0.5,
+        2**53,
+        2**70,
+        "",
+        "x",
+        "x\n",
+        "0.2",
+        D,
+        D + "\n",
+        [],
+        ["x"],
+        ["x", "x"],
+        {},
+        {"id": "x"},
+        ...,
+    ]
+)
 
 
 def places(value: Any, path: str = "") -> list[str]:
     below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path] * bool(path) + [place for key, item in below if "/" not in str(key) for place in places(item, f"{path}/{key}")]
+    return [path] * bool(path) + [
+        place for key, item in below if "/" not in str(key) for place in places(item, f"{path}/{key}")
+    ]
 
 
 @given(st.data())
@@ -192,10 +443,21 @@ def test_law_both_validators_come_to_the_same_verdict(data: st.DataObject) -> No
 
 
 TIMES = {
-    "2026-11-02T09:15:00Z": True, "2026-11-02t09:15:00.123456789z": True, "2024-02-29T00:00:00+14:00": True,
-    "2016-12-31T23:59:60Z": True, "2017-01-01T00:59:60+01:00": True, "2026-11-02T09:15:60Z": False, "2026-02-29T00:00:00Z": False,
-    "2026-11-02 09:15:00Z": False, "2026-11-02T09:15:00": False, "2026-11-02T24:00:00Z": False, "2026-11-02T09:15:00Z\n": False,
-    "20261102T091500Z": False, "2026-11-02T09:15:00+25:00": False, "０026-11-02T09:15:00Z": False, "0001-01-01T00:00:00+23:59": False,
+    "2026-11-02T09:15:00Z": True,
+    "2026-11-02t09:15:00.123456789z": True,
+    "2024-02-29T00:00:00+14:00": True,
+    "2016-12-31T23:59:60Z": True,
+    "2017-01-01T00:59:60+01:00": True,
+    "2026-11-02T09:15:60Z": False,
+    "2026-02-29T00:00:00Z": False,
+    "2026-11-02 09:15:00Z": False,
+    "2026-11-02T09:15:00": False,
+    "2026-11-02T24:00:00Z": False,
+    "2026-11-02T09:15:00Z\n": False,
+    "20261102T091500Z": False,
+    "2026-11-02T09:15:00+25:00": False,
+    "０026-11-02T09:15:00Z": False,
+    "0001-01-01T00:00:00+23:59": False,
 }
 
 
@@ -206,4 +468,6 @@ def test_timestamps_are_really_checked(text: str) -> None:
 
 def test_the_schemas_demand_their_own_version() -> None:
     for name, value in BASES:
-        assert json.dumps(value["schema_version"]) == json.dumps(load_schema(name)["properties"]["schema_version"]["const"])
+        assert json.dumps(value["schema_version"]) == json.dumps(
+            load_schema(name)["properties"]["schema_version"]["const"]
+        )

@@ -29,17 +29,27 @@ def refused(data: bytes, **options: int) -> list[tuple[int | None, int | None, s
 REFUSALS = {
     "a key twice": (b'{"a": 1,\n "b": 2, "a": 3}', 2, 10, 'the key "a" stands twice in one object'),
     "a key twice, deep": (b'{"x": [{"k": 1, "k": 1}]}', 1, 17, 'the key "k" stands twice in one object'),
-    "a key twice, spelled with an escape": (b'{"a": 1, "\\u0061": 2}', 1, 10, 'the key "\\u0061" stands twice in one object'),
+    "a key twice, spelled with an escape": (
+        b'{"a": 1, "\\u0061": 2}',
+        1,
+        10,
+        'the key "\\u0061" stands twice in one object',
+    ),
     "invalid UTF-8": (b'{"a":\n "\xff"}', 2, 3, "byte 0xff is not valid UTF-8"),
     "overlong UTF-8": (b'{"a": "\xc0\xaf"}', 1, 8, "byte 0xc0 is not valid UTF-8"),
-    "a BOM": (b'\xef\xbb\xbf{}', 1, 1, "the document begins with a byte order mark"),
+    "a BOM": (b"\xef\xbb\xbf{}", 1, 1, "the document begins with a byte order mark"),
     "NaN": (b'{"a": NaN}', 1, 7, "NaN is not JSON"),
     "minus infinity": (b'{"a": [-Infinity]}', 1, 8, "-Infinity is not JSON"),
     "a float beyond all bounds": (b'{"a": 1e400}', 1, 7, "1e400 is too large for a number"),
     "an integer of 5,000 digits": (b'{"a": ' + b"7" * 5000 + b"}", 1, 7, "a number of 5000 digits"),
     "a lone high surrogate": (b'{"a": "\\ud83d"}', 1, 8, "\\ud83d is a lone surrogate, which no UTF-8 text can hold"),
-    "a lone low surrogate in a key": (b'{"x\\uDC00": 1}', 1, 4, "\\uDC00 is a lone surrogate, which no UTF-8 text can hold"),
-    "trailing data": (b'{} {}', 1, 4, "not JSON: extra data"),
+    "a lone low surrogate in a key": (
+        b'{"x\\uDC00": 1}',
+        1,
+        4,
+        "\\uDC00 is a lone surrogate, which no UTF-8 text can hold",
+    ),
+    "trailing data": (b"{} {}", 1, 4, "not JSON: extra data"),
     "a trailing comma": (b'{"a": 1,}', 1, 9, "not JSON: expecting property name enclosed in double quotes"),
     "a truncated document": (b'{"a": [1, 2', 1, 12, "not JSON: expecting ',' delimiter"),
     "nothing": (b"", 1, 1, "not JSON: expecting value"),
@@ -57,7 +67,12 @@ def test_refusals_name_the_place(name: str) -> None:
 
 
 def test_all_faults_are_told_at_once() -> None:
-    assert [place[:2] for place in refused(b'{"a": NaN, "b": 1e999,\n "a": 0, "c": "\\ud800"}')] == [(1, 7), (1, 17), (2, 2), (2, 16)]
+    assert [place[:2] for place in refused(b'{"a": NaN, "b": 1e999,\n "a": 0, "c": "\\ud800"}')] == [
+        (1, 7),
+        (1, 17),
+        (2, 2),
+        (2, 16),
+    ]
 
 
 @pytest.mark.parametrize("opening", [b'{"a":', b"["])
@@ -77,14 +92,32 @@ def test_size_is_bounded() -> None:
     assert refused(b'{"a":1} ', max_bytes=7)[0][2] == "the document is larger than 7 bytes"
 
 
-@pytest.mark.parametrize("accepted", [
-    b'{"a": "\\ud83d\\ude00"}', b'{"a\\\\ud800": 1}', b'{"a": "\\\\\\\\ud800"}', b' {"a": -0, "b": 1.0, "c": 1e5}\n', '{"ü": "\u2028"}'.encode()])
+@pytest.mark.parametrize(
+    "accepted",
+    [
+        b'{"a": "\\ud83d\\ude00"}',
+        b'{"a\\\\ud800": 1}',
+        b'{"a": "\\\\\\\\ud800"}',
+        b' {"a": -0, "b": 1.0, "c": 1e5}\n',
+        '{"ü": "\u2028"}'.encode(),
+    ],
+)
 def test_honest_oddities_are_read(accepted: bytes) -> None:
     assert read(accepted).value == json.loads(accepted)
 
 
-@pytest.mark.parametrize("bomb", [b'{"a":' * 300_000, b'"' + b"\\" * 1_000_000, b"[" * 1_000_000, b'{"a": "' + b"\\u0061" * 500_000,
-                                  b"{" + b" " * 3_000_000 + b"]", b'{"a": ' + b"1" * 4_000_000 + b"}", b"1 " * 1_000_000])
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        b'{"a":' * 300_000,
+        b'"' + b"\\" * 1_000_000,
+        b"[" * 1_000_000,
+        b'{"a": "' + b"\\u0061" * 500_000,
+        b"{" + b" " * 3_000_000 + b"]",
+        b'{"a": ' + b"1" * 4_000_000 + b"}",
+        b"1 " * 1_000_000,
+    ],
+)
 def test_no_input_takes_more_than_a_moment(bomb: bytes) -> None:
     """A quadratic scan of these would take minutes; the bound is generous, so that only growth can break it."""
     started = time.process_time()
@@ -92,9 +125,17 @@ def test_no_input_takes_more_than_a_moment(bomb: bytes) -> None:
     assert time.process_time() - started < 20
 
 
-values = st.recursive(st.none() | st.booleans() | st.integers(-2**60, 2**60) | st.floats(allow_nan=False, allow_infinity=False)
-                      | st.text(st.characters(exclude_categories=("Cs",))),
-                      lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(exclude_categories=("Cs",))), inner, max_size=4))
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=("Cs",))),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.characters(exclude_categories=("Cs",))), inner, max_size=4)
+    ),
+)
 
 
 @given(st.dictionaries(st.text(st.characters(exclude_categories=("Cs",))), values, max_size=5))

@@ -45,13 +45,33 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 STATES = {
-    "dir/file": FileState.REGULAR, "./dir//file": FileState.REGULAR, "dir": FileState.DIRECTORY, "": FileState.DIRECTORY, ".": FileState.DIRECTORY,
-    "link": FileState.SYMLINK, "out": FileState.SYMLINK, "dangling": FileState.SYMLINK, "loop": FileState.SYMLINK,
-    "linked-dir/file": FileState.SYMLINK, "abs-dir/secret": FileState.SYMLINK, "loop/x": FileState.SYMLINK, "dir/sub/../file": FileState.OUTSIDE,
-    "../secret": FileState.OUTSIDE, "..": FileState.OUTSIDE, "/etc/passwd": FileState.OUTSIDE, "dir/\0": FileState.OUTSIDE,
-    "fifo": FileState.SPECIAL, "socket": FileState.SPECIAL, "fifo/x": FileState.MISSING, "dir/file/x": FileState.MISSING,
-    "nothing": FileState.MISSING, "no/thing": FileState.MISSING, "x" * 300: FileState.MISSING, "x/" * 3000: FileState.MISSING,
-    "sparse": FileState.REGULAR, "dir\\file": FileState.MISSING,
+    "dir/file": FileState.REGULAR,
+    "./dir//file": FileState.REGULAR,
+    "dir": FileState.DIRECTORY,
+    "": FileState.DIRECTORY,
+    ".": FileState.DIRECTORY,
+    "link": FileState.SYMLINK,
+    "out": FileState.SYMLINK,
+    "dangling": FileState.SYMLINK,
+    "loop": FileState.SYMLINK,
+    "linked-dir/file": FileState.SYMLINK,
+    "abs-dir/secret": FileState.SYMLINK,
+    "loop/x": FileState.SYMLINK,
+    "dir/sub/../file": FileState.OUTSIDE,
+    "../secret": FileState.OUTSIDE,
+    "..": FileState.OUTSIDE,
+    "/etc/passwd": FileState.OUTSIDE,
+    "dir/\0": FileState.OUTSIDE,
+    "fifo": FileState.SPECIAL,
+    "socket": FileState.SPECIAL,
+    "fifo/x": FileState.MISSING,
+    "dir/file/x": FileState.MISSING,
+    "nothing": FileState.MISSING,
+    "no/thing": FileState.MISSING,
+    "x" * 300: FileState.MISSING,
+    "x/" * 3000: FileState.MISSING,
+    "sparse": FileState.REGULAR,
+    "dir\\file": FileState.MISSING,
 }
 
 
@@ -78,7 +98,13 @@ def test_bytes_and_digest(root: Path) -> None:
 
 def test_a_file_over_its_limit_is_not_read(root: Path) -> None:
     seen = observe(root, "dir/file", limit=4)
-    assert (seen.state, seen.size, seen.within_limit, seen.data, seen.digest) == (FileState.REGULAR, 5, False, None, None)
+    assert (seen.state, seen.size, seen.within_limit, seen.data, seen.digest) == (
+        FileState.REGULAR,
+        5,
+        False,
+        None,
+        None,
+    )
     started = time.monotonic()
     sparse = observe(root, "sparse", limit=10**9)
     assert (sparse.size, sparse.within_limit, sparse.data) == (2**40, False, None)
@@ -87,10 +113,17 @@ def test_a_file_over_its_limit_is_not_read(root: Path) -> None:
 
 def test_names_are_bytes_whatever_the_locale(tmp_path: Path) -> None:
     (tmp_path / "übung").write_bytes(b"x")
-    code = ("import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; from idkmesh_rules.observe.reader import CandidateReader\n"
-            "print(CandidateReader(Path(sys.argv[2])).observe('\\u00fcbung', 9).state.value)")
-    run = subprocess.run([sys.executable, "-c", code, str(ROOT), str(tmp_path)], capture_output=True, text=True,
-                         env={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})
+    code = (
+        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
+        "from idkmesh_rules.observe.reader import CandidateReader\n"
+        "print(CandidateReader(Path(sys.argv[2])).observe('\\u00fcbung', 9).state.value)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(ROOT), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    )
     assert run.stdout.strip() == "regular", run.stderr
 
 
@@ -155,13 +188,15 @@ def test_what_may_not_be_read_is_unreadable_not_missing(tmp_path: Path) -> None:
     (tmp_path / "shut" / "file").write_bytes(b"x")
     (tmp_path / "shut").chmod(0o600)
     tmp_path.chmod(0o755)
-    code = ("import os, sys; from pathlib import Path; from idkmesh_rules.observe.reader import CandidateReader\n"
-            "os.chdir(sys.argv[1]); os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
-            "try: open('closed'); sys.exit('opening did not fail')\n"
-            "except PermissionError: pass\n"
-            "with CandidateReader(Path('.')) as reader:\n"
-            "    for name in ('closed', 'shut/file'):\n"
-            "        seen = reader.observe(name, 9); print(seen.state, seen.unreadable)")
+    code = (
+        "import os, sys; from pathlib import Path; from idkmesh_rules.observe.reader import CandidateReader\n"
+        "os.chdir(sys.argv[1]); os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "try: open('closed'); sys.exit('opening did not fail')\n"
+        "except PermissionError: pass\n"
+        "with CandidateReader(Path('.')) as reader:\n"
+        "    for name in ('closed', 'shut/file'):\n"
+        "        seen = reader.observe(name, 9); print(seen.state, seen.unreadable)"
+    )
     run = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, cwd=ROOT)
     assert run.stdout.splitlines() == ["None the verifier may not read the file"] * 2, run.stderr
 

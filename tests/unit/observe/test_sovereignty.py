@@ -53,7 +53,9 @@ def test_the_root_named_through_a_link_is_the_same_root(bundle: Bundle) -> None:
     (bundle.place / "alias").symlink_to("candidate")
     (bundle.candidate / "plan.json").write_bytes(bundle.plan.read_bytes())
     with pytest.raises(Refusal) as caught:
-        evaluate(bundle.work_unit, bundle.manifest, bundle.candidate / "plan.json", bundle.place / "alias", durable=False)
+        evaluate(
+            bundle.work_unit, bundle.manifest, bundle.candidate / "plan.json", bundle.place / "alias", durable=False
+        )
     assert caught.value.reason == "control-inside-candidate"
 
 
@@ -114,4 +116,4 @@ def test_a_manifest_inside_the_candidate_is_read_as_the_candidates_files_are(bun
 def test_an_honest_manifest_may_lie_inside(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
     (bundle.candidate / "manifest.json").write_bytes(bundle.manifest.read_bytes())
     monkeypatch.chdir(bundle.candidate)
-    assert evaluate(bundle.work_unit, Path("manifest.json"), bundle.plan, Path("."), durable=False).exit_code == 0
+    assert evaluate(bundle.work_unit, Path("manifest.json"), bundle.plan, Path(), durable=False).exit_code == 0

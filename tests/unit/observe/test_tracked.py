@@ -13,7 +13,9 @@ from idkmesh_rules.observe.tracked import check_untracked
 
 
 def git(place: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(["git", "-c", "core.excludesFile=/dev/null", *arguments], cwd=place, capture_output=True, text=True)
+    return subprocess.run(
+        ["git", "-c", "core.excludesFile=/dev/null", *arguments], cwd=place, capture_output=True, text=True
+    )
 
 
 def tracked(output: Path) -> bool:
@@ -74,14 +76,37 @@ def test_an_ignore_file_that_is_a_link_excuses_nothing(tree: Path) -> None:
     assert tracked(tree / "out")
 
 
-PATTERNS = ["*", "/a/", "a", "b/", "a/b", "!a", "!a/b/", "**/c", "a/**", "!a/**/c", "/c", "*/b", "!*", "a*", "", "#x", "a/*", "!a/b"]
+PATTERNS = [
+    "*",
+    "/a/",
+    "a",
+    "b/",
+    "a/b",
+    "!a",
+    "!a/b/",
+    "**/c",
+    "a/**",
+    "!a/**/c",
+    "/c",
+    "*/b",
+    "!*",
+    "a*",
+    "",
+    "#x",
+    "a/*",
+    "!a/b",
+]
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(root=st.lists(st.sampled_from(PATTERNS), max_size=4), below=st.lists(st.sampled_from(PATTERNS), max_size=3),
-       exclude=st.lists(st.sampled_from(PATTERNS), max_size=2))
-def test_law_we_never_call_ignored_what_git_does_not(tmp_path_factory: pytest.TempPathFactory, root: list[str], below: list[str],
-                                                     exclude: list[str]) -> None:
+@given(
+    root=st.lists(st.sampled_from(PATTERNS), max_size=4),
+    below=st.lists(st.sampled_from(PATTERNS), max_size=3),
+    exclude=st.lists(st.sampled_from(PATTERNS), max_size=2),
+)
+def test_law_we_never_call_ignored_what_git_does_not(
+    tmp_path_factory: pytest.TempPathFactory, root: list[str], below: list[str], exclude: list[str]
+) -> None:
     """For every directory: ignored by us only if git check-ignore says so too (refusing more than git is safe)."""
     tree = tmp_path_factory.mktemp("tree")
     git(tree, "init", "-q", ".")
@@ -93,8 +118,13 @@ def test_law_we_never_call_ignored_what_git_does_not(tmp_path_factory: pytest.Te
     outputs = ["/".join(parts) for length in (1, 2, 3) for parts in itertools.product("abc", repeat=length)]
     for name in outputs:
         (tree / name).mkdir(parents=True, exist_ok=True)
-    said = subprocess.run(["git", "-c", "core.excludesFile=/dev/null", "check-ignore", "--no-index", "--stdin"], cwd=tree,
-                          input="\n".join(outputs), capture_output=True, text=True).stdout
+    said = subprocess.run(
+        ["git", "-c", "core.excludesFile=/dev/null", "check-ignore", "--no-index", "--stdin"],
+        cwd=tree,
+        input="\n".join(outputs),
+        capture_output=True,
+        text=True,
+    ).stdout
     ignored = set(said.splitlines())
     ours = {name for name in outputs if not tracked(tree / name)}
     assert ours <= ignored, (ours - ignored, root, below, exclude)

@@ -31,14 +31,20 @@ def test_it_is_written_whole_and_private(tmp_path: Path, durable: bool) -> None:
     publish(tmp_path / "new" / "out", FILES, durable=durable)
     out = tmp_path / "new" / "out"
     assert {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()} == FILES
-    assert [out.stat().st_mode & 0o777, (out / "inputs").stat().st_mode & 0o777, (out / "evidence/a.json").stat().st_mode & 0o777] == [
-        0o700, 0o700, 0o600]
+    assert [
+        out.stat().st_mode & 0o777,
+        (out / "inputs").stat().st_mode & 0o777,
+        (out / "evidence/a.json").stat().st_mode & 0o777,
+    ] == [0o700, 0o700, 0o600]
     assert left_behind(tmp_path / "new") == ["out"]
 
 
 OBSTACLES: dict[str, Callable[[Path], object]] = {
-    "an empty directory": Path.mkdir, "a file": Path.touch, "a dangling link": lambda path: path.symlink_to("nowhere"),
-    "a full directory": lambda path: (path.mkdir(), (path / "x").touch()), "a link to a directory": lambda path: path.symlink_to("."),
+    "an empty directory": Path.mkdir,
+    "a file": Path.touch,
+    "a dangling link": lambda path: path.symlink_to("nowhere"),
+    "a full directory": lambda path: (path.mkdir(), (path / "x").touch()),
+    "a link to a directory": lambda path: path.symlink_to("."),
 }
 
 
@@ -65,8 +71,14 @@ def test_evaluate_refuses_an_existing_output_before_it_looks_at_anything(tmp_pat
 
 def test_two_runs_for_one_place_give_one_winner(tmp_path: Path) -> None:
     bundle = make(tmp_path / "case")
-    runs = [subprocess.Popen([sys.executable, "-m", "idkmesh_rules", *bundle.arguments(tmp_path / "out"), "--quiet"], cwd=ROOT,
-                             stderr=subprocess.PIPE) for _ in range(4)]
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-m", "idkmesh_rules", *bundle.arguments(tmp_path / "out"), "--quiet"],
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]
     codes = sorted(run.wait() for run in runs)
     assert codes == [0, 4, 4, 4]
     for run in runs:
@@ -79,8 +91,9 @@ def test_two_runs_for_one_place_give_one_winner(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     """RLIMIT_FSIZE makes every write beyond 1,000 bytes fail, as a full disk would."""
     bundle = make(tmp_path / "case")
-    run = idkrules(*bundle.arguments(tmp_path / "out"),
-                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)))
+    run = idkrules(
+        *bundle.arguments(tmp_path / "out"), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    )
     assert run.returncode == 4
     assert run.stderr.startswith("refused  output-unwritable (fault: verifier)")
     assert left_behind(tmp_path) == ["case"]
@@ -105,7 +118,12 @@ def test_a_read_only_parent_leaves_nothing() -> None:
         Path(scratch).chmod(0o755)
         bundle, parent = make(Path(scratch) / "case"), Path(scratch) / "parent"
         parent.mkdir(mode=0o555)
-        run = subprocess.run([sys.executable, "-c", UNPRIVILEGED, str(parent), *bundle.arguments("")[:-2]], capture_output=True, text=True, cwd=ROOT)
+        run = subprocess.run(
+            [sys.executable, "-c", UNPRIVILEGED, str(parent), *bundle.arguments("")[:-2]],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+        )
         assert (run.returncode, run.stderr.partition(" (")[0]) == (4, "refused  output-unwritable")
         assert left_behind(parent) == []
 
