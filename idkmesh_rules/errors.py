@@ -4,15 +4,14 @@ Invariants: every error that a user may meet carries what is wrong, where, what 
 that isn't an `IdkrulesError` is a bug and is reported as one.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class IdkrulesError(Exception):
     """The root of everything that this package raises on purpose."""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """One thing wrong with a document: a JSON pointer, or a 1-based line and column, and a sentence for a person.
 
     `hint` says what to do, `source_line` is the text of the line, for a caret; both may be absent.

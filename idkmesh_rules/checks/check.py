@@ -28,8 +28,7 @@ class Emission(NamedTuple):
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
-class Unjudged:
+class Unjudged(NamedTuple):
     """Instead of keys: the kind can't be completed, and why (it depends on bytes that couldn't be read or parsed)."""
 
     reason: str
@@ -75,8 +74,7 @@ class Case:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """One rule of the engine: its id, what it looks at, the type of its evidence, the kinds it emits, and how."""
 
     id: str

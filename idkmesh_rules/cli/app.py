@@ -1,25 +1,62 @@
-"""The verbs of `idkrules`, registered."""
+"""The verbs of `idkrules`, in one table; a call loads and registers the one that it names.
 
-from typing import Annotated
+Registering a verb makes typer build a validator for each of its options, so an app with all verbs starts slower with
+every verb that is added; only help and shell completion need them all.
+"""
+
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, NamedTuple
 
 import typer
 
 from idkmesh_rules._version import __version__
-from idkmesh_rules.cli.digest import digest
-from idkmesh_rules.cli.evaluate import evaluate
-from idkmesh_rules.cli.patch import patch
-from idkmesh_rules.cli.reasons import reasons
-from idkmesh_rules.cli.self_test import self_test
-from idkmesh_rules.cli.validate import validate
 
-app = typer.Typer(
-    help="Verify what autonomous workers hand over: by rules over facts, never by their claims.",
-    epilog="Exit codes of evaluate: 0 accept, 1 reject, 2 usage, 3 undecided, 4 refused, 5 bug.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+
+class Verb(NamedTuple):
+    """A verb: the module below `cli` and its function, and an example for its help."""
+
+    module: str
+    function: str
+    example: str
+    hidden: bool = False
+
+
+_EVALUATE = (
+    "--work-unit wu.json --result-manifest rm.json --evaluator-plan plan.json --candidate-root bundle/ "
+    "--output-dir results/run-1"
 )
+VERBS = {
+    "evaluate": Verb("evaluate", "evaluate", f"idkrules evaluate {_EVALUATE}"),
+    "verify": Verb("evaluate", "evaluate", f"idkrules verify {_EVALUATE}", hidden=True),
+    "validate": Verb("validate", "validate", "idkrules validate --work-unit wu.json --evaluator-plan plan.json"),
+    "patch": Verb("patch", "patch", "idkrules patch changes.patch --allow 'docs/**'"),
+    "digest": Verb("digest", "digest", "idkrules digest work-unit.json"),
+    "reasons": Verb("reasons", "reasons", "idkrules reasons binding-drift"),
+    "self-test": Verb("self_test", "self_test", "idkrules self-test"),
+}
+
+
+def app_for(arguments: Sequence[str]) -> typer.Typer:
+    """The app with the verb that `arguments` begin with, or with all verbs if they begin with something else."""
+    named = arguments[0] if arguments else ""
+    completing = any(name.endswith("_COMPLETE") for name in os.environ)
+    chosen = {named: VERBS[named]} if named in VERBS and not completing else VERBS
+    app = typer.Typer(
+        help="Verify what autonomous workers hand over: by rules over facts, never by their claims.",
+        epilog="Exit codes of evaluate: 0 accept, 1 reject, 2 usage, 3 undecided, 4 refused, 5 bug.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=chosen is VERBS,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    )
+    app.callback()(_root)
+    for name, verb in chosen.items():
+        function = getattr(import_module(f"idkmesh_rules.cli.{verb.module}"), verb.function)
+        app.command(name, epilog=f"Example: {verb.example}", hidden=verb.hidden)(function)
+    return app
 
 
 def _version(asked: bool) -> None:
@@ -28,22 +65,7 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
     pass
-
-
-app.command(
-    epilog="Example: idkrules evaluate --work-unit wu.json --result-manifest rm.json --evaluator-plan plan.json "
-    "--candidate-root bundle/ --output-dir results/run-1"
-)(evaluate)
-app.command("verify", hidden=True, help="The same as evaluate.")(evaluate)
-app.command(epilog="Example: idkrules validate --work-unit wu.json --evaluator-plan plan.json")(validate)
-app.command(epilog="Example: idkrules patch changes.patch --allow 'docs/**'")(patch)
-app.command(epilog="Example: idkrules digest work-unit.json")(digest)
-app.command(epilog="Example: idkrules reasons binding-drift")(reasons)
-app.command("self-test", epilog="Example: idkrules self-test")(self_test)

@@ -6,12 +6,10 @@ that no check can come to believe it (design: contracts, *Evaluator sovereignty*
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """One document as read: its role (`work-unit`, …), where from, the exact bytes, the JSON value and the digest.
 
     `digest` is the canonical digest of `value`, which documents are bound by; `value` must not be changed.
@@ -24,8 +22,7 @@ class Document:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Validator:
+class Validator(NamedTuple):
     """A validator that the WorkUnit lists."""
 
     id: str
@@ -33,16 +30,14 @@ class Validator:
     required: bool
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceRequirement:
+class EvidenceRequirement(NamedTuple):
     """A type of evidence that the WorkUnit asks for."""
 
     type: str
     required: bool
 
 
-@dataclass(frozen=True, slots=True)
-class WorkUnit:
+class WorkUnit(NamedTuple):
     """WorkUnit 0.2: the trusted acceptance contract."""
 
     document: Document
@@ -64,8 +59,7 @@ class WorkUnit:
         return frozenset(validator.id for validator in self.validators if validator.required)
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(NamedTuple):
     """Whoever worked or verified: id, type, adapter, and the model's provider and name where one is told."""
 
     id: str
@@ -74,8 +68,7 @@ class Agent:
     model_family: tuple[str | None, str] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Artifact:
+class Artifact(NamedTuple):
     """A produced artifact that the manifest declares; `locator` is a path below the candidate root, as claimed."""
 
     id: str
@@ -84,8 +77,7 @@ class Artifact:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(NamedTuple):
     """A log that the manifest declares, with the digest it claims, if it claims one."""
 
     type: str
@@ -93,8 +85,7 @@ class Log:
     digest: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ResultManifest:
+class ResultManifest(NamedTuple):
     """ResultManifest 0.1: the worker's claim. Every field is a claim, to be held against what was observed."""
 
     document: Document
@@ -112,8 +103,7 @@ class ResultManifest:
     evidence_artifact_ids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(NamedTuple):
     """What a plan is bound to. `source_revision` is the revision that the candidate must start from."""
 
     work_unit_id: str
@@ -122,8 +112,7 @@ class Binding:
     source_revision: str
 
 
-@dataclass(frozen=True, slots=True)
-class BundlePin:
+class BundlePin(NamedTuple):
     """This project's extension of a plan: which rule bundle it means, under which digest, with which parameters."""
 
     id: str | None
@@ -131,8 +120,7 @@ class BundlePin:
     parameters: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class RequiredLine:
+class RequiredLine(NamedTuple):
     """A line that the verifier demands: among the added or the removed lines, whole or as a substring of one."""
 
     side: Literal["added", "removed"]
@@ -140,8 +128,7 @@ class RequiredLine:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluatorPlan:
+class EvaluatorPlan(NamedTuple):
     """A unified-diff plan (0.2, 0.3 or 0.4): the verifier's own expectations, bound to one WorkUnit."""
 
     document: Document

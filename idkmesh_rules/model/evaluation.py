@@ -6,15 +6,14 @@ Invariant: an `Evaluation` holds the same content as the result directory; nothi
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from idkmesh_rules.model.bundle import Bundle
 from idkmesh_rules.model.facts import Category, FactStore, Origin, Severity
 from idkmesh_rules.model.proof import Decision, Recommendation, Status
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """A violation told to a person, or what kept a condition from being decided.
 
     `path` is a repository path, or the patch's locator where the patch itself is at fault; `line` counts from 1.
@@ -31,8 +30,7 @@ class Finding:
     origin: Origin | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckCrash:
+class CheckCrash(NamedTuple):
     """A check that crashed: a bug of this tool, reported as one. `trace` is for its maintainers."""
 
     check: str

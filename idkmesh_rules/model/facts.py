@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from typing import NamedTuple
 
 
 class FieldType(Enum):
@@ -48,8 +49,7 @@ class Category(Enum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(NamedTuple):
     """A value that could not be observed, with the reason why not."""
 
     reason: str
@@ -59,8 +59,7 @@ Value = bool | int | str | None
 """What a known field holds; None stands for an optional field that is known to be absent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """One typed field of a fact kind. `values` lists what an enum may be; a key field is never unknown or absent.
 
     `secret` marks a verifier's expectation: under a hidden plan its value is masked in whatever is made to be shown.
@@ -75,8 +74,7 @@ class Field:
     secret: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FindingTemplate:
+class FindingTemplate(NamedTuple):
     """How a violating fact is told to a person: `summary` and `path` take `{field}` placeholders of the kind.
 
     `line` names the field that holds a line number, where the kind has one.
@@ -89,8 +87,7 @@ class FindingTemplate:
     line: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Invariant:
+class Invariant(NamedTuple):
     """A law between known fields of one fact, e.g. authorized = allowed ∧ writable ∧ ¬forbidden ∧ ¬reserved.
 
     `holds` takes the values of `fields`, in that order, all known (None for an absent one).
@@ -130,8 +127,7 @@ class FactKind:
         return not self.key_positions
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Who saw a fact and where: the check's id, the locator of the file or document, and a line or a JSON pointer."""
 
     check: str

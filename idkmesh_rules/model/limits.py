@@ -3,13 +3,12 @@
 Source of the defaults: design contracts (*Strict JSON*) and patch-grammar (rule 10).
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 MEBIBYTE = 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """Bounds of one evaluation. Sizes are bytes, depths are levels of nesting, the rest are counts."""
 
     document_bytes: int = 4 * MEBIBYTE

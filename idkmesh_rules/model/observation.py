@@ -4,8 +4,8 @@ Invariants: `data` is present only for a regular file within its limit that did 
 could not be looked at carries a reason in `unreadable` and is nobody's fault (design: contracts, *Outcomes*).
 """
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 
 class FileState(Enum):
@@ -20,8 +20,7 @@ class FileState(Enum):
     OUTSIDE = "outside"
 
 
-@dataclass(frozen=True, slots=True)
-class FileObservation:
+class FileObservation(NamedTuple):
     """One look at one locator with a limit in bytes.
 
     `state` is None when the verifier could not look (`unreadable` says why). `size` is in bytes, for regular files;

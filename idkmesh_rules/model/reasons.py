@@ -4,11 +4,10 @@ The reason classes of a patch stand beside the grammar (`diff.REASONS`); `idkrul
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(NamedTuple):
     """Why the verifier refuses, for a person: what the code means and what to do."""
 
     code: str

@@ -6,14 +6,13 @@ reading a control file and judging where it lies.
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from idkmesh_rules.errors import Problem, Refusal
 
 
-@dataclass(frozen=True, slots=True)
-class ControlFile:
+class ControlFile(NamedTuple):
     """A control file as read: path as given, bytes, device and inode, and how many names it has."""
 
     path: Path

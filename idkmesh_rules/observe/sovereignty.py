@@ -8,15 +8,14 @@ A bind mount of a candidate's subdirectory elsewhere can't be seen this way: it 
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from idkmesh_rules.errors import Problem, Refusal
 from idkmesh_rules.observe.control import ControlFile
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateRoot:
+class CandidateRoot(NamedTuple):
     """The candidate root as the verifier named it, its real path, and its device and inode."""
 
     path: Path

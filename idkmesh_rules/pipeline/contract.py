@@ -5,9 +5,9 @@ they are parsed; a bundle is parsed, checked and proven once a process for the s
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from idkmesh_rules.checks import unified_diff_kinds
 from idkmesh_rules.contracts.binding import check_plan_binding, check_validator_sets
@@ -27,8 +27,7 @@ _OWN_BUNDLE = {"unified_diff": "unified-diff"}
 _SECRETS = ("/backend/required_", "/required_json", "/baseline")
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(NamedTuple):
     """A rule bundle ready to decide: checked, at or above its floor, with its parameters bound."""
 
     control: ControlFile
@@ -36,8 +35,7 @@ class Rules:
     parameters: Mapping[str, Value]
 
 
-@dataclass(frozen=True, slots=True)
-class Contract:
+class Contract(NamedTuple):
     """The verifier's side of an evaluation: WorkUnit, plan and rules, each read and fitting the others."""
 
     unit: WorkUnit
@@ -111,7 +109,7 @@ def _plan(document: Document) -> EvaluatorPlan:
         # Whatever is wrong with an expectation, its text stays with the verifier unless the plan says that it is public.
         raise ContractError(
             tuple(
-                replace(problem, message="[hidden] this value breaks the plan's contract")
+                problem._replace(message="[hidden] this value breaks the plan's contract")
                 if problem.pointer is not None and problem.pointer.startswith(_SECRETS)
                 else problem
                 for problem in error.problems

@@ -9,10 +9,10 @@ import platform
 import resource
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from idkmesh_rules.checks import UNIFIED_DIFF_CHECKS, Case, collect
 from idkmesh_rules.contracts.binding import check_independence
@@ -90,8 +90,7 @@ def evaluate(
         raise
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(NamedTuple):
     """What a run knows of the candidate: the claim, the facts, and the checks that crashed."""
 
     manifest: ResultManifest

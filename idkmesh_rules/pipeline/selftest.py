@@ -8,9 +8,8 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from idkmesh_rules.errors import Refusal
 from idkmesh_rules.model.evaluation import Evaluation
@@ -21,8 +20,7 @@ from idkmesh_rules.resources import self_test_cases
 _HONEST = "accept/unified-diff--honest-patch"
 
 
-@dataclass(frozen=True, slots=True)
-class SelfTestOutcome:
+class SelfTestOutcome(NamedTuple):
     """What one case came to, and what it had to come to: an outcome and its reason, as one text each."""
 
     case: str
@@ -45,8 +43,7 @@ def run_self_test() -> tuple[SelfTestOutcome, ...]:
         return tuple(_run(case, Path(scratch) / str(number)) for number, case in enumerate(_cases()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(NamedTuple):
     name: str
     source: Path
     expected: str

@@ -6,7 +6,6 @@ reader sees everything or nothing, whatever dies when; the directory has mode 07
 
 import ctypes
 import os
-import secrets
 import shutil
 from collections.abc import Mapping
 from errno import EEXIST, EINVAL, ENOSYS, ENOTEMPTY
@@ -29,7 +28,7 @@ def publish(output: Path, files: Mapping[str, bytes], *, durable: bool) -> None:
 
     Raises Refusal `output-exists` or `output-unwritable`, and then leaves nothing of its own behind.
     """
-    staging = output.parent / f".idkrules-{secrets.token_hex(8)}.partial"
+    staging = output.parent / f".idkrules-{os.urandom(8).hex()}.partial"
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         staging.mkdir(mode=0o700)

@@ -5,9 +5,8 @@ required validator, plus `floor` where it decides; it is decision support and sa
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from idkmesh_rules._version import __version__
 from idkmesh_rules.checks import Check
@@ -20,8 +19,7 @@ from idkmesh_rules.model.proof import Decision, ProofNode, Recommendation, Statu
 from idkmesh_rules.model.truth import Truth
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(NamedTuple):
     """What the run took: UTC times, seconds, and the process's peak memory in MiB."""
 
     started_at: datetime
@@ -31,8 +29,7 @@ class Measured:
     max_rss_mb: float
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(NamedTuple):
     """What a result speaks of: the three documents."""
 
     unit: WorkUnit
@@ -40,8 +37,7 @@ class Subject:
     plan: EvaluatorPlan
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceFile:
+class EvidenceFile(NamedTuple):
     """A written file that the result references: its path in the output directory, its type and digest."""
 
     path: str

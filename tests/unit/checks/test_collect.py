@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -151,7 +150,7 @@ def test_whichever_check_crashes_nothing_is_accepted(
         yield
 
     checks = [*UNIFIED_DIFF_CHECKS]
-    checks[position] = replace(checks[position], run=crash)
+    checks[position] = checks[position]._replace(run=crash)
     monkeypatch.setattr(use_case, "UNIFIED_DIFF_CHECKS", tuple(checks))
     evaluation = make(tmp_path / "case").evaluate(output_dir=tmp_path / "out")
     assert evaluation.recommendation.value == "insufficient_evidence"
@@ -164,9 +163,9 @@ def test_whichever_check_crashes_nothing_is_accepted(
 
 def test_a_crash_reaches_stderr_as_a_bug(tmp_path: Path) -> None:
     code = (
-        "import sys; from dataclasses import replace; from idkmesh_rules.pipeline import evaluation as e\n"
+        "import sys; from idkmesh_rules.pipeline import evaluation as e\n"
         "broken = {'patch-scope': {'run': lambda case: 1 / 0}}\n"
-        "e.UNIFIED_DIFF_CHECKS = tuple(replace(c, **broken.get(c.id, {})) for c in e.UNIFIED_DIFF_CHECKS)\n"
+        "e.UNIFIED_DIFF_CHECKS = tuple(c._replace(**broken.get(c.id, {})) for c in e.UNIFIED_DIFF_CHECKS)\n"
         "from idkmesh_rules.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     run = subprocess.run(
