@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SEED ?= 1
 CASES ?= 20000
 
-.PHONY: help venv demo test lint types imports coverage fuzz bench fixtures wheel clean
+.PHONY: help venv demo test lint types imports coverage fuzz bench fixtures docs wheel clean
 
 help:
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -14,6 +14,7 @@ $(BIN)/.ready: pyproject.toml requirements-dev.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "idkmesh-rules needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --requirement requirements-dev.txt
+	$(BIN)/python -m compileall -q idkmesh_rules
 	@touch $@
 
 venv: $(BIN)/.ready ## make the virtual environment
@@ -44,6 +45,9 @@ bench: venv ## every benchmark, ratios printed
 
 fixtures: venv ## build fixtures/ and the self-test data anew
 	$(BIN)/python fixtures/build.py
+
+docs: venv ## build the generated pages and schema anew
+	$(BIN)/python docs/build.py
 
 wheel: venv ## build the wheel into dist/
 	$(BIN)/python -m build --wheel --outdir dist .

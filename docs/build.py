@@ -1,6 +1,12 @@
-"""Build what is generated: docs/facts.md, docs/reasons.md and schemas/facts-1.schema.json. `make docs` runs this."""
+"""Build what is generated: the fact catalogue, the reasons, the facts schema, and the README's output of `make demo`.
+
+`make docs` runs this.
+"""
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 from idkmesh_rules.checks import unified_diff_kinds
@@ -38,7 +44,14 @@ def _reasons() -> str:
     return "\n".join(lines).replace("||", "\\|\\|") + "\n"
 
 
+def _readme() -> str:
+    """The README with what the demo prints today."""
+    demo = subprocess.run([sys.executable, "fixtures/demo.py"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    block = f"```text\n{demo.strip(chr(10))}\n```"
+    return re.sub(r"```text\n.*?\n```", lambda _: block, (ROOT / "README.md").read_text(), count=1, flags=re.DOTALL)
+
+
 if __name__ == "__main__":
-    for name, content in generated().items():
+    for name, content in {**generated(), "README.md": _readme()}.items():
         (ROOT / name).write_text(content)
         print(name)

@@ -90,10 +90,17 @@ def unread_reason(seen: FileObservation) -> str:
     if seen.unreadable is not None:
         return seen.unreadable
     if seen.state is FileState.REGULAR:
-        return f"the file has {seen.size} bytes, over its limit of {seen.limit}"
+        return f"it has {seen.size} bytes, over its limit of {seen.limit}"
     if seen.state is FileState.UNDECLARED:
         return "the manifest declares no such artifact"
-    return f"the file is {seen.state.value if seen.state else 'unknown'}"
+    told = {
+        FileState.MISSING: "nothing stands there",
+        FileState.SYMLINK: "it is, or lies behind, a symbolic link",
+        FileState.DIRECTORY: "it is a directory",
+        FileState.SPECIAL: "it is a device, a FIFO or a socket",
+        FileState.OUTSIDE: "its locator leads out of the candidate root",
+    }
+    return told.get(seen.state, "it was not looked at") if seen.state else "it was not looked at"
 
 
 def known_or(value: Value, reason: str | None) -> Value | Unknown:

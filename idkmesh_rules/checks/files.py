@@ -40,8 +40,9 @@ CANDIDATE_FILE = FactKind(
         Field("declared_digest", FieldType.DIGEST, "as the manifest claims", optional=True),
         Field("observed_digest", FieldType.DIGEST, "of the bytes that were read", optional=True),
         Field("digest_matches", FieldType.BOOL, "a digest is declared and is the observed one"),
+        Field("fault", FieldType.STRING, "what is wrong with it, in words", optional=True),
     ),
-    FindingTemplate(Severity.HIGH, Category.PROVENANCE, "{locator} is not the declared {role} {name} (state: {state})"),
+    FindingTemplate(Severity.HIGH, Category.PROVENANCE, "the {role} {name} is not intact: {fault}"),
     (
         Invariant(
             "a matching digest is declared and observed",
@@ -57,6 +58,11 @@ CANDIDATE_FILE = FactKind(
             "only a regular file is within a limit or over it",
             ("state", "within_limit"),
             lambda state, within: (state == "regular") == (within is not None),
+        ),
+        Invariant(
+            "a fault is named exactly if the file is not what was declared",
+            ("state", "within_limit", "digest_matches", "fault"),
+            lambda state, within, matches, fault: (fault is None) == (state == "regular" and bool(within) and matches),
         ),
         Invariant(
             "only a regular file has an observed digest",
@@ -85,23 +91,26 @@ LOG_COVERAGE = FactKind(
 def _row(role: str, name: str, declared: str | None, seen: FileObservation) -> Row:
     if seen.state is None:
         gone = Unknown(seen.unreadable or "not looked at")
-        return (role, name, seen.locator, gone, gone, gone, declared, gone, gone if declared else False)
+        matches: bool | Unknown = gone if declared else False
+        return (role, name, seen.locator, gone, gone, gone, declared, gone, matches, gone)
     regular = seen.state is FileState.REGULAR
     observed: str | Unknown | None = seen.digest
     if regular and seen.digest is None:
         observed = Unknown(f"not hashed: {unread_reason(seen)}")
     matches = observed if declared and type(observed) is Unknown else declared is not None and declared == observed
-    return (
-        role,
-        name,
-        seen.locator,
-        seen.state.value,
-        seen.size if regular else None,
-        seen.within_limit if regular else None,
-        declared,
-        observed,
-        matches,
-    )
+    size, within = (seen.size, seen.within_limit) if regular else (None, None)
+    fault = _fault(declared, seen)
+    return (role, name, seen.locator, seen.state.value, size, within, declared, observed, matches, fault)
+
+
+def _fault(declared: str | None, seen: FileObservation) -> str | None:
+    if seen.state is FileState.UNDECLARED:
+        return unread_reason(seen)
+    if seen.data is None:
+        return f"{seen.locator}: {unread_reason(seen)}"
+    if declared is None:
+        return f"{seen.locator}: no digest is declared for it"
+    return None if declared == seen.digest else f"{seen.locator}: its digest is {seen.digest}, declared is {declared}"
 
 
 def _artifacts(case: Case) -> Iterator[Emission]:
