@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from idkmesh_rules.errors import Problem, Refusal
+from idkmesh_rules.observe.bounded import read_bounded
 
 
 class ControlFile(NamedTuple):
@@ -32,17 +33,13 @@ def read_control_file(path: Path, role: str, max_bytes: int) -> ControlFile:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
                 raise _refusal(path, role, "it is not a regular file")
-            with os.fdopen(os.dup(descriptor), "rb", buffering=0) as file:
-                pieces, left = [], max_bytes + 1
-                while left and (piece := file.read(left)):
-                    pieces.append(piece)
-                    left -= len(piece)
+            data = read_bounded(descriptor, found.st_size, max_bytes + 1)
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:
         said = error.strerror if isinstance(error, OSError) else str(error)
         raise _refusal(path, role, said or type(error).__name__) from None
-    return ControlFile(path, b"".join(pieces), (found.st_dev, found.st_ino), found.st_nlink)
+    return ControlFile(path, data, (found.st_dev, found.st_ino), found.st_nlink)
 
 
 def _refusal(path: Path, role: str, why: str) -> Refusal:

@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from idkmesh_rules.model.observation import FileObservation, FileState
+from idkmesh_rules.observe.bounded import read_bounded
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -87,7 +88,7 @@ class CandidateReader:
                 return _unreadable(locator, limit, "the file was replaced while it was being opened")
             if before.st_size > limit:
                 return FileObservation(locator, limit, FileState.REGULAR, size=before.st_size)
-            data = _read(descriptor, before.st_size + 1)
+            data = read_bounded(descriptor, before.st_size, before.st_size + 1)
             after = os.fstat(descriptor)
         finally:
             os.close(descriptor)
@@ -106,18 +107,6 @@ def _state(mode: int) -> FileState:
 
 def _version(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
-def _read(descriptor: int, most: int) -> bytes:
-    data = os.read(descriptor, most)
-    if len(data) < most and data:
-        pieces = [data]
-        left = most - len(data)
-        while left and (piece := os.read(descriptor, left)):
-            pieces.append(piece)
-            left -= len(piece)
-        return b"".join(pieces) if len(pieces) > 1 else data
-    return data
 
 
 def _unreadable(locator: str, limit: int, why: str) -> FileObservation:
