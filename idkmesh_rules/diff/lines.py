@@ -69,7 +69,7 @@ def find_line(patch: Patch, text: bytes, *, side: LineSide, match: Match) -> Lin
         if isinstance(place, int):
             if place == -1:
                 return None
-            pos = place - 1
+            pos = place - ahead
             continue
         file, hunk = place
         start = data.rfind(b"\n", 0, found + ahead) + 1

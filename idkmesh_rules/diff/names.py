@@ -82,14 +82,9 @@ def diff_line_names(text: bytes, renamed: tuple[bytes, bytes] | None, offset: in
         return first, second
     _refuse_prefix(text, text[:2], offset)
     words = text.split(b" ", 2)
-    if len(words) == 2 and first_component_cut(words[1]) == words[0][2:]:
+    if len(words) == 2 and words[0][2:] in (words[1], words[1].partition(b"/")[2]):
         _refuse_prefix(text, words[1][:2], offset)
     raise Refusal("malformed", offset, f"{quote(text)} is not one name twice, and no rename or copy lines follow")
-
-
-def first_component_cut(name: bytes) -> bytes:
-    """Return what ``patch -p1`` makes of a name."""
-    return name.partition(b"/")[2]
 
 
 def _names_with_quotes(text: bytes, offset: int) -> tuple[bytes, bytes]:
