@@ -11,6 +11,7 @@ Invariants:
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
@@ -25,6 +26,14 @@ UNOBSERVED = Unknown("not observed")
 
 _OPAQUE = (Operator.GLOB, Operator.CONTAINS)
 _FINITE = (FieldType.BOOL, FieldType.ENUM)
+
+
+class Unknowns(Enum):
+    """Which fields of a row may be unknown."""
+
+    NONE = "none"
+    UNDETERMINED = "those of which the invariants leave more than one value"
+    ANY = "any but the key"
 
 
 class Atom(NamedTuple):
@@ -95,8 +104,8 @@ def finite_invariants(kind: FactKind) -> tuple[Invariant, ...]:
     return tuple([law for law in kind.invariants if finite.issuperset(law.fields)])
 
 
-def rows(kind: FactKind, wanted: Iterable[Atom], *, unknowns: bool) -> list[AbstractRow]:
-    """All rows that `wanted` can tell apart, with unknown fields or without. Raises `TooManyRows`."""
+def rows(kind: FactKind, wanted: Iterable[Atom], *, unknowns: Unknowns) -> list[AbstractRow]:
+    """All rows that `wanted` can tell apart, with such unknown fields. Raises `TooManyRows`."""
     told: dict[str, tuple[Atom, ...]] = {}
     for atom in dict.fromkeys(wanted):
         told[atom.field] = (*told.get(atom.field, ()), atom)
@@ -127,13 +136,13 @@ def rows(kind: FactKind, wanted: Iterable[Atom], *, unknowns: bool) -> list[Abst
 
 
 def _tied(
-    kind: FactKind, told: Mapping[str, tuple[Atom, ...]], tied: frozenset[str], unknowns: bool
+    kind: FactKind, told: Mapping[str, tuple[Atom, ...]], tied: frozenset[str], unknowns: Unknowns
 ) -> list[AbstractRow]:
     """The rows of fields that invariants tie together, those with the same truths once."""
     names = sorted(tied, key=kind.index.__getitem__)
     domains = [_domain(_field(kind, name), told.get(name, ()), True, unknowns) for name in names]
     _check_size(domains)
-    possible = [_Possible(kind, law, names) for law in finite_invariants(kind) if tied.issuperset(law.fields)]
+    possible = [_Possible(kind, law, names, unknowns) for law in finite_invariants(kind) if tied.issuperset(law.fields)]
     distinct: dict[tuple[tuple[tuple[Atom, Truth], ...], ...], AbstractRow] = {}
     for values in product(*domains):
         truths = tuple([truths for _value, truths in values])
@@ -159,7 +168,7 @@ _AbstractValue = tuple[Value | Unknown, tuple[tuple[Atom, Truth], ...]]
 
 
 @lru_cache(maxsize=1024)
-def _domain(declared: Field, told: tuple[Atom, ...], bound: bool, unknowns: bool) -> tuple[_AbstractValue, ...]:
+def _domain(declared: Field, told: tuple[Atom, ...], bound: bool, unknowns: Unknowns) -> tuple[_AbstractValue, ...]:
     """The values of a field that atoms tell apart (all of them, if an invariant binds it), with the atoms' truths."""
     tests = [(atom, test_of(atom.operator, atom.operands)) for atom in told]
     values: list[_AbstractValue] = [
@@ -169,7 +178,7 @@ def _domain(declared: Field, told: tuple[Atom, ...], bound: bool, unknowns: bool
         values.extend(_other_texts(told, tests))
     if declared.optional:
         values.append((None, tuple([(atom, test(None)) for atom, test in tests])))
-    if unknowns and not declared.key:
+    if unknowns is not Unknowns.NONE and not declared.key:
         values.append((UNOBSERVED, tuple([(atom, Truth.UNKNOWN) for atom in told])))
     if bound:
         return tuple(values)
@@ -208,13 +217,17 @@ def _other_texts(
 
 
 class _Possible:
-    """Whether an invariant allows a row: as it is, or with its unknown fields filled in somehow."""
+    """Whether an invariant allows a row: as it is, or with its unknown fields filled in somehow.
 
-    def __init__(self, kind: FactKind, law: Invariant, names: list[str]) -> None:
+    Where only undetermined fields may be unknown, it must leave each unknown field more than one value.
+    """
+
+    def __init__(self, kind: FactKind, law: Invariant, names: list[str], unknowns: Unknowns) -> None:
         self._law = law
+        self._fewest = 2 if unknowns is Unknowns.UNDETERMINED else 1
         self._positions = [names.index(name) for name in law.fields]
         self._known = [
-            [value for value, _truths in _domain(_field(kind, name), (), True, False)] for name in law.fields
+            [value for value, _truths in _domain(_field(kind, name), (), True, Unknowns.NONE)] for name in law.fields
         ]
         self._memo: dict[tuple[Value | Unknown, ...], bool] = {}
 
@@ -222,8 +235,14 @@ class _Possible:
         given = tuple([values[position][0] for position in self._positions])
         allowed = self._memo.get(given)
         if allowed is None:
-            choices = [
-                known if value is UNOBSERVED else [value] for value, known in zip(given, self._known, strict=True)
-            ]
-            allowed = self._memo[given] = any(self._law.holds(*choice) for choice in product(*choices))
+            allowed = self._memo[given] = self._allows(given)
         return allowed
+
+    def _allows(self, given: tuple[Value | Unknown, ...]) -> bool:
+        choices = [known if value is UNOBSERVED else [value] for value, known in zip(given, self._known, strict=True)]
+        fitting = [choice for choice in product(*choices) if self._law.holds(*choice)]
+        return bool(fitting) and all(
+            len(set(values)) >= self._fewest
+            for value, values in zip(given, zip(*fitting, strict=True), strict=True)
+            if value is UNOBSERVED
+        )

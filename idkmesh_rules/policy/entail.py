@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from idkmesh_rules.model.bundle import Form, Leaf, OnEmpty
 from idkmesh_rules.model.facts import FactKind, Value
 from idkmesh_rules.model.truth import Truth
-from idkmesh_rules.policy.abstract import AbstractRow, Conjunction, TooManyRows, atoms, linked_fields, rows
+from idkmesh_rules.policy.abstract import AbstractRow, Conjunction, TooManyRows, Unknowns, atoms, linked_fields, rows
 from idkmesh_rules.policy.predicate import filled
 
 _TRUE, _FALSE, _UNKNOWN = Truth.TRUE, Truth.FALSE, Truth.UNKNOWN
@@ -79,14 +79,14 @@ class Gap:
     row: AbstractRow | None = None
 
 
-def implied(goal: Claim, given: Sequence[Claim]) -> Gap | None:
+def implied(goal: Claim, given: Sequence[Claim], unknowns: Unknowns) -> Gap | None:
     """None if the leaf of `goal` passes wherever all of `given` do, else a gap; claims over other kinds don't count."""
     kind = goal.leaf.kind
     known = [each for each in given if each.leaf.kind.name == kind.name]
     if goal.complete and not any(each.complete for each in known):
         return Gap(f"nothing demands that all {kind.name} facts were seen")
     try:
-        return _Proof(kind, known).gap(goal)
+        return _Proof(kind, known, unknowns).gap(goal)
     except TooManyRows:
         return Gap(f"the conditions over {kind.name} tell too many cases apart for a proof; split them")
 
@@ -94,8 +94,9 @@ def implied(goal: Claim, given: Sequence[Claim]) -> Gap | None:
 class _Proof:
     """The claims that may be used, over one kind."""
 
-    def __init__(self, kind: FactKind, given: Sequence[Claim]) -> None:
+    def __init__(self, kind: FactKind, given: Sequence[Claim], unknowns: Unknowns) -> None:
         self._kind = kind
+        self._unknowns = unknowns
         self._given = given
         self._groups = [frozenset([atom.field for atom in each.atoms]) for each in given]
         self._found: dict[Conjunction, tuple[AbstractRow, ...]] = {}
@@ -128,7 +129,7 @@ class _Proof:
         needed = (
             [scope for each in used for scope, fewest, _most in each.bounds if fewest] if self._kind.singleton else []
         )
-        for row in rows(self._kind, (*told, *(atom for each in used for atom in each.atoms)), unknowns=True):
+        for row in rows(self._kind, (*told, *(atom for each in used for atom in each.atoms)), unknowns=self._unknowns):
             if all(each.obeys(row) for each in used) and all(row.conjunction(scope) is _TRUE for scope in needed):
                 yield row
 

@@ -1,15 +1,17 @@
 """Prove that a bundle never accepts what its backend's floor forbids (design: facts-and-policy, *The floor*, lock 2).
 
 Invariants: the proof speaks of all validators of the bundle together (a plan requires them all) and of the given
-parameters; a bundle that is accepted here is at or above its floor on every fact set, unknown fields and incomplete
-kinds included. A bundle that is refused gets a fact set that shows why, in its owner's terms; lock 1 holds either way.
+parameters. A bundle that is accepted here is at or above its floor on every fact set, incomplete kinds and unknown fields
+included, as long as no field is unknown that an invariant determines (no check leaves it so). A bundle that is refused gets
+a fact that shows why, in its owner's terms. Lock 1 holds either way.
 """
 
 from collections.abc import Mapping
 
 from idkmesh_rules.errors import Problem
-from idkmesh_rules.model.bundle import Bundle, Floor, Leaf, Mark
+from idkmesh_rules.model.bundle import Bundle, Demand, Floor, Leaf, Mark, Operand
 from idkmesh_rules.model.facts import Value
+from idkmesh_rules.policy.abstract import Unknowns
 from idkmesh_rules.policy.cases import Case, cases
 from idkmesh_rules.policy.entail import Claim, Gap, claim, implied
 from idkmesh_rules.policy.spelling import fact_text, leaf_text
@@ -29,14 +31,14 @@ def prove_floor(bundle: Bundle, floor: Floor, parameters: Mapping[str, Value]) -
 def _hole(bundle: Bundle, goal: Leaf, ways: tuple[Case, ...], claims: Mapping[str, Claim]) -> Problem | None:
     wanted = claim(goal, {})
     for way in ways:
-        gap = implied(wanted, [claims[leaf.name] for leaf in way])
+        gap = implied(wanted, [claims[leaf.name] for leaf in way], Unknowns.UNDETERMINED)
         if gap is not None:
             return _problem(bundle, goal, way, gap)
     return None
 
 
 def _problem(bundle: Bundle, goal: Leaf, way: Case, gap: Gap) -> Problem:
-    shown = fact_text(goal.kind.name, gap.row) if gap.row is not None else None
+    shown = fact_text(goal.kind, gap.row) if gap.row is not None else None
     nearest = _nearest(bundle, goal, way)
     message = f"below the floor of {bundle.backend}, which demands {goal.name}: " + (
         f"{shown} would be accepted" if shown is not None else gap.missing
@@ -51,16 +53,19 @@ def _problem(bundle: Bundle, goal: Leaf, way: Case, gap: Gap) -> Problem:
 
 
 def _nearest(bundle: Bundle, goal: Leaf, way: Case) -> Mark:
-    """The condition that an owner would look at first: over the same kind, and with the most of the same demands."""
-    asked = {(demand.field.name, demand.operands) for demand in goal.demands}
-    fields = {demand.field.name for demand in goal.demands}
+    """The condition to look at first: over the same kind, of the same name, or with the most of the same scope and demands."""
     known = [leaf for leaf in way if leaf.kind.name == goal.kind.name and leaf.mark is not None]
-    likeness = [
-        (
-            sum((demand.field.name, demand.operands) in asked for demand in leaf.demands),
-            sum(demand.field.name in fields for demand in leaf.demands),
-        )
-        for leaf in known
-    ]
-    best = max(range(len(known)), key=likeness.__getitem__, default=None)
-    return (known[best].mark if best is not None else None) or bundle.mark
+    return max(known, key=lambda leaf: _likeness(leaf, goal), default=bundle).mark or bundle.mark
+
+
+def _likeness(leaf: Leaf, goal: Leaf) -> tuple[bool, int, int, int]:
+    scope, demands = (
+        len(_meanings(mine) & _meanings(asked))
+        for mine, asked in ((leaf.where, goal.where), (leaf.demands, goal.demands))
+    )
+    fields = len({each.field.name for each in leaf.demands} & {each.field.name for each in goal.demands})
+    return leaf.name == goal.name, scope, demands, fields
+
+
+def _meanings(demands: tuple[Demand, ...]) -> set[tuple[str, tuple[Operand, ...]]]:
+    return {(demand.field.name, demand.operands) for demand in demands}

@@ -4,7 +4,7 @@ Invariant: what is spelled here is for people to read; nothing parses it.
 """
 
 from idkmesh_rules.model.bundle import Demand, Form, Leaf, Operand, Operator, ParameterRef
-from idkmesh_rules.model.facts import Unknown, Value
+from idkmesh_rules.model.facts import FactKind, Unknown, Value
 from idkmesh_rules.policy.abstract import AbstractRow
 
 _LISTS = (Operator.IN, Operator.GLOB)
@@ -26,10 +26,12 @@ def leaf_text(leaf: Leaf) -> str:
     return "{" + ", ".join(parts) + "}"
 
 
-def fact_text(kind: str, row: AbstractRow) -> str:
+def fact_text(kind: FactKind, row: AbstractRow) -> str:
     """An abstract fact: its kind and the fields that matter."""
-    fields = [f"{name} {_sample(value)}" for name, value in row.sample.items()]
-    return f"a {kind} fact" + (f" with {', '.join(fields)}" if fields else "")
+    fields = [
+        f"{name} {_sample(value)}" for name, value in sorted(row.sample.items(), key=lambda item: kind.index[item[0]])
+    ]
+    return f"a {kind.name} fact" + (f" with {', '.join(fields)}" if fields else "")
 
 
 def _demand(demand: Demand) -> str:

@@ -14,6 +14,7 @@ from idkmesh_rules.policy.abstract import (
     AbstractRow,
     Conjunction,
     TooManyRows,
+    Unknowns,
     atoms,
     linked_fields,
     rows,
@@ -62,7 +63,7 @@ class _Alone:
         if len(self._problems) > before:
             return
         try:
-            self._check_leaf(list(rows(self._leaf.kind, self._where + self._must, unknowns=False)))
+            self._check_leaf(list(rows(self._leaf.kind, self._where + self._must, unknowns=Unknowns.NONE)))
             for part, demands in ((self._where, self._leaf.where), (self._must, self._leaf.must)):
                 self._check_conjuncts(part, demands)
         except TooManyRows:
@@ -70,7 +71,7 @@ class _Alone:
 
     def _check_demand(self, demand: Demand) -> None:
         own = atoms((demand,), self._defaults)
-        truths = {row.truths[own[0]] for row in rows(self._leaf.kind, own, unknowns=False)}
+        truths = {row.truths[own[0]] for row in rows(self._leaf.kind, own, unknowns=Unknowns.NONE)}
         mark, name, kind = demand.mark or self._mark, demand.field.name, self._leaf.kind.name
         if _TRUE not in truths:
             self._problems.add(mark, f"no {kind} can meet this demand of {name}", "change the demand")
@@ -137,7 +138,7 @@ class _Alone:
                 continue
             same = all(
                 row.conjunction(part) is row.conjunction(others)
-                for row in rows(self._leaf.kind, (*context, *part), unknowns=True)
+                for row in rows(self._leaf.kind, (*context, *part), unknowns=Unknowns.ANY)
                 if row.conjunction(context) is not _FALSE
             )
             if same:
@@ -188,7 +189,7 @@ class _Claims:
             return False  # the others may all be not applicable, and then this one makes the conjunction true
         known = [self._claims[leaf.name] for leaf in given if leaf.kind.name in kinds and leaf.name in self._claims]
         return bool(known) and any(
-            all(implied(self._claims[leaf.name], known) is None for leaf in case) for case in wanted
+            all(implied(self._claims[leaf.name], known, Unknowns.ANY) is None for leaf in case) for case in wanted
         )
 
 

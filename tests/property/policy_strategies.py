@@ -42,7 +42,7 @@ ITEM = FactKind(
         Field("open", FieldType.BOOL),
         Field("whole", FieldType.BOOL),
         Field("sound", FieldType.BOOL),
-        Field("weight", FieldType.INT),
+        Field("weight", FieldType.INT, optional=True),
         Field("label", FieldType.STRING, optional=True),
         Field("digest", FieldType.DIGEST, optional=True),
     ),
@@ -118,7 +118,7 @@ def items(draw: st.DrawFn, name: str) -> Row:
         "open": open_,
         "whole": whole,
         "sound": whole and not open_,
-        "weight": draw(st.integers(0, 3)),
+        "weight": draw(st.sampled_from((None, 0, 1, 2, 3))),
         "label": draw(st.sampled_from((None, "x", "xy"))),
     }
     return item(name, *[GONE if field in hidden else value for field, value in known.items()])
