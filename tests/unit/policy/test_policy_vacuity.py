@@ -1,0 +1,239 @@
+"""Rules that mean nothing, by name: what is said of them and where; and their neighbours that do mean something."""
+
+import pytest
+
+from tests.unit.policy.test_policy_mistakes import edit, leaf, load, mistakes
+
+# the condition that takes the place of `few`, and what is said
+EMPTY = {
+    "an enum listed whole": (
+        "few: {some: box.item, where: {▸color: {in: [red, green, blue]}}}",
+        "every box.item meets this demand of color",
+    ),
+    "an enum excluded whole": (
+        "few: {some: box.item, where: {▸color: {not: [red, green, blue]}}}",
+        "no box.item can meet this demand of color",
+    ),
+    "both bools": (
+        "few: {every: box.item, must: {▸open: {in: [true, false]}}, on_empty: fail}",
+        "every box.item meets this demand of open",
+    ),
+    "must against where": (
+        "▸few: {every: box.item, where: {color: red}, must: {color: blue}, on_empty: fail}",
+        "few can't be true: no box.item can meet where and must together",
+    ),
+    "must inside where": (
+        "▸few: {every: box.item, where: {color: red}, must: {color: {in: [red, blue]}}, on_empty: pass}",
+        "few can't be false: every box.item in scope meets must",
+    ),
+    "where against an invariant, failing": (
+        "▸few: {every: box.item, where: {sound: true, open: true}, must: {weight: 1}, on_empty: fail}",
+        "few can't be true: no box.item can meet where",
+    ),
+    "where against an invariant, passing": (
+        "▸few: {every: box.item, where: {sound: true, open: true}, must: {weight: 1}, on_empty: pass}",
+        "few can't be false: no box.item can meet where",
+    ),
+    "where against an invariant, not applicable": (
+        "▸few: {every: box.item, where: {sound: true, open: true}, must: {weight: 1}, on_empty: not_applicable}",
+        "few can't be true: no box.item can meet where",
+    ),
+    "some against an invariant": (
+        "▸few: {some: box.item, where: {sound: true, whole: false}}",
+        "few can't be true: no box.item can meet where",
+    ),
+    "none against an invariant": (
+        "▸few: {none: box.item, where: {sound: true, whole: false}, on_empty: pass}",
+        "few can't be false: no box.item can meet where",
+    ),
+    "none of anything, and something": (
+        "▸few: {none: box.item, on_empty: fail}",
+        "few can't be true: every box.item meets where",
+    ),
+    "one against an invariant": (
+        "▸few: {one: box.item, where: {open: true}, must: {sound: true}}",
+        "few can't be true: no box.item can meet where and must together",
+    ),
+    "a count below zero": (
+        "▸few: {count: box.item, at_most: -1}",
+        "few can't be true: no number is at least 0 and at most -1",
+    ),
+    "a count between crossed bounds": (
+        "▸few: {count: box.item, at_least: 3, at_most: 2}",
+        "no number is at least 3 and at most 2",
+    ),
+    "a count of at least zero": (
+        "▸few: {count: box.item, at_least: 0}",
+        "few can't be false: every number is at least 0",
+    ),
+    "a count of the impossible": (
+        "▸few: {count: box.item, where: {sound: true, open: true}, at_most: 3}",
+        "few can't be false: no box.item can meet where",
+    ),
+    "a count that needs the impossible": (
+        "▸few: {count: box.item, where: {sound: true, open: true}, at_least: 1}",
+        "few can't be true: no box.item can meet where",
+    ),
+    "a demand that follows from where": (
+        "few: {every: box.item, where: {name: {in: [a, b]}}, must: {▸name: {not: c}, weight: 1}, on_empty: fail}",
+        "this demand of name follows from the others",
+    ),
+}
+MEANT = {
+    "a count of at least one": "few: {count: box.item, at_least: 1}",
+    "a text may be anything": "few: {every: box.item, must: {label: {contains: x}}, on_empty: pass}",
+    "a glob may match or not": "few: {every: box.item, where: {name: {glob: ['**']}}, must: {weight: 1}, on_empty: pass}",
+    "an absent field": "few: {some: box.item, where: {label: {not: x}}}",
+    "both sides of an invariant, which may be unknown one by one": (
+        "few: {every: box.item, must: {sound: true, open: false}, on_empty: fail}"
+    ),
+    "a failing empty scope under an empty must": (
+        "few: {every: box.item, where: {name: {in: [a, b]}}, must: {name: {not: c}}, on_empty: fail}"
+    ),
+}
+
+
+@pytest.mark.parametrize(("condition", "said"), EMPTY.values(), ids=EMPTY)
+def test_a_condition_that_means_nothing(condition: str, said: str) -> None:
+    (sentence,) = mistakes(leaf(condition))
+    assert said in sentence
+
+
+@pytest.mark.parametrize("condition", MEANT.values(), ids=MEANT)
+def test_a_condition_that_means_something(condition: str) -> None:
+    load(leaf(condition))
+
+
+def conjunction(*conditions: str, listed: str | None = None) -> str:
+    names = listed or ", ".join(text.split(":", 1)[0].strip("▸") for text in conditions)
+    body = "\n".join(f"  {text}" for text in conditions)
+    return edit(
+        ("  lid-shut: {one: box.lid, must: {shut: true}}\n", ""),
+        (
+            "  reds-open:\n    every: box.item\n    where: {color: red}\n    must: {open: true}\n    on_empty: pass\n",
+            "",
+        ),
+        ("  few: {count: box.item, at_most: {parameter: most}}", body),
+        ("parameters:\n  most: {type: integer, default: 3}\n", ""),
+        ("[lid-shut, reds-open, few]", f"[{names}]"),
+    )
+
+
+FOLLOWS = {
+    "a weaker bound": (
+        ["a: {count: box.item, at_most: 2}", "▸b: {count: box.item, at_most: 3}"],
+        ["in check, b follows from a"],
+    ),
+    "whatever the order": (
+        ["▸a: {count: box.item, at_most: 3}", "b: {count: box.item, at_most: 2}"],
+        ["in check, a follows from b"],
+    ),
+    "a narrower scope": (
+        [
+            "a: {every: box.item, must: {open: true}, on_empty: fail}",
+            "▸b: {every: box.item, where: {color: red}, must: {open: true}, on_empty: pass}",
+        ],
+        ["in check, b follows from a"],
+    ),
+    "the same with none": (
+        [
+            "a: {every: box.item, must: {open: true}, on_empty: fail}",
+            "▸b: {none: box.item, where: {open: false}, on_empty: pass}",
+        ],
+        ["in check, b follows from a"],
+    ),
+    "two together": (
+        [
+            "a: {every: box.item, where: {color: red}, must: {weight: 1}, on_empty: pass}",
+            "b: {every: box.item, where: {color: {not: red}}, must: {weight: 1}, on_empty: fail}",
+            "▸c: {every: box.item, must: {weight: {at_most: 1}}, on_empty: pass}",
+        ],
+        ["in check, c follows from its neighbours"],
+    ),
+    "existence": (
+        ["a: {one: box.item, where: {color: red}, must: {open: true}}", "▸b: {some: box.item}"],
+        ["in check, b follows from a"],
+    ),
+    "one that need not apply": (
+        [
+            "▸a: {every: box.item, where: {color: red}, must: {open: true}, on_empty: not_applicable}",
+            "b: {every: box.item, where: {color: red}, must: {open: true, weight: 1}, on_empty: fail}",
+        ],
+        ["in check, a follows from b"],
+    ),
+    "a singleton": (
+        ["a: {one: box.lid, must: {screws: 4}}", "▸b: {one: box.lid, must: {screws: {at_least: 1}}}"],
+        ["in check, b follows from a"],
+    ),
+    "any of what is there": (
+        [
+            "a: {one: box.lid, must: {screws: 4}}",
+            "b: {one: box.lid, must: {shut: true}}",
+            "▸c: {any: [a, d]}",
+            "d: {some: box.item}",
+        ],
+        ["in check, c follows from a"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("conditions", "said"), FOLLOWS.values(), ids=FOLLOWS)
+def test_a_conjunct_that_follows(conditions: list[str], said: list[str]) -> None:
+    listed = "a, b, c" if any(text.startswith("d:") for text in conditions) else None
+    sentences = mistakes(conjunction(*conditions, listed=listed))
+    assert [part in sentence for part, sentence in zip(said, sentences, strict=True)] == [True] * len(said)
+
+
+STANDS = {
+    "a bound on another scope": [
+        "a: {count: box.item, at_most: 2}",
+        "b: {count: box.item, where: {open: true}, at_most: 1}",
+    ],
+    "none of anything": ["a: {none: box.item, on_empty: pass}", "b: {one: box.lid, must: {shut: true}}"],
+    "neighbours that may both not apply": [
+        "a: {every: box.item, where: {color: red}, must: {weight: 1}, on_empty: not_applicable}",
+        "b: {every: box.item, where: {color: red}, must: {weight: {at_most: 1}}, on_empty: pass}",
+    ],
+    "along an invariant, which may be unknown": [
+        "a: {every: box.item, must: {sound: true}, on_empty: fail}",
+        "b: {every: box.item, must: {open: false}, on_empty: pass}",
+    ],
+    "some in one branch of any": ["a: {any: [c, d]}", "b: {some: box.item, where: {color: red}}"],
+}
+
+
+@pytest.mark.parametrize("conditions", STANDS.values(), ids=STANDS)
+def test_a_conjunct_that_stands(conditions: list[str]) -> None:
+    more = (
+        ["c: {one: box.lid, must: {shut: true}}", "d: {count: box.item, at_most: 7}"] if "any" in conditions[0] else []
+    )
+    load(conjunction(*conditions, *more, listed="a, b"))
+
+
+def test_a_parameter_is_never_called_superfluous() -> None:
+    load(edit((", few]", ", few, fewer]"), ("  few:", "  fewer: {count: box.item, at_most: 2}\n  few:")))
+
+
+def test_a_default_can_make_a_condition_impossible() -> None:
+    (sentence,) = mistakes(edit(("default: 3", "default: -1")).replace("  few:", "  ▸few:"))
+    assert "few can't be true: no number is at least 0 and at most -1" in sentence
+
+
+def test_a_combination_is_examined_like_a_validator() -> None:
+    more = [
+        "both: {all: [few-more, few-less]}",
+        "▸few-more: {count: box.item, at_most: 9}",
+        "few-less: {count: box.item, at_most: 5}",
+    ]
+    (sentence,) = mistakes(conjunction(*more, listed="both"))
+    assert "in both, few-more follows from few-less" in sentence
+
+
+def test_meaning_is_examined_only_when_everything_else_is_right() -> None:
+    (sentence,) = mistakes(
+        edit(
+            ("at_most: {parameter: most}", "at_most: -1, ▸upto: 2"),
+            ("parameters:\n  most: {type: integer, default: 3}\n", ""),
+        )
+    )
+    assert 'count has no key "upto"' in sentence
