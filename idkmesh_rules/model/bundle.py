@@ -10,6 +10,7 @@ Invariants:
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from idkmesh_rules.model.facts import FactKind, Field, FieldType, FindingTemplate, Value
 from idkmesh_rules.model.truth import Truth
@@ -18,8 +19,7 @@ BACKENDS = ("unified_diff", "workspace", "exact_json")
 """The backends that a bundle may be written for."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Mark:
+class Mark(NamedTuple):
     """A place in bundle.yaml: line and column, both from 1, in characters."""
 
     line: int

@@ -8,10 +8,11 @@ condition is judged alone, and what mentions one is never called superfluous, be
 from collections.abc import Mapping
 
 from idkmesh_rules.model.bundle import Bundle, Combination, Condition, Demand, Form, Leaf, Mark, OnEmpty, ParameterRef
-from idkmesh_rules.model.facts import Value
+from idkmesh_rules.model.facts import FieldType, Value
 from idkmesh_rules.model.truth import Truth
 from idkmesh_rules.policy.abstract import (
     AbstractRow,
+    Atom,
     Conjunction,
     TooManyRows,
     Unknowns,
@@ -20,7 +21,7 @@ from idkmesh_rules.policy.abstract import (
     rows,
 )
 from idkmesh_rules.policy.cases import Case, cases
-from idkmesh_rules.policy.entail import claim, implied
+from idkmesh_rules.policy.entail import Claim, claim, implied
 from idkmesh_rules.policy.predicate import filled
 from idkmesh_rules.policy.problems import Problems
 
@@ -63,13 +64,20 @@ class _Alone:
         if len(self._problems) > before:
             return
         try:
-            self._check_leaf(list(rows(self._leaf.kind, self._where + self._must, unknowns=Unknowns.NONE)))
+            # One demand that can be met and can fail makes a leaf that can, too; only several can be at odds.
+            if len(self._leaf.demands) != 1:
+                self._check_leaf(rows(self._leaf.kind, self._where + self._must, unknowns=Unknowns.NONE))
+            elif self._leaf.form is Form.COUNT:
+                self._check_bounds(possible=True)
             for part, demands in ((self._where, self._leaf.where), (self._must, self._leaf.must)):
                 self._check_conjuncts(part, demands)
         except TooManyRows:
             return  # nothing can be said for certain
 
     def _check_demand(self, demand: Demand) -> None:
+        values = {FieldType.BOOL: 2, FieldType.ENUM: len(demand.field.values)}.get(demand.field.type)
+        if values is None or len(demand.operands) < values:
+            return  # there is always a value that meets such a demand, and one that doesn't
         own = atoms((demand,), self._defaults)
         truths = {row.truths[own[0]] for row in rows(self._leaf.kind, own, unknowns=Unknowns.NONE)}
         mark, name, kind = demand.mark or self._mark, demand.field.name, self._leaf.kind.name
@@ -84,7 +92,7 @@ class _Alone:
         met = [row for row in scoped if row.conjunction(self._must) is _TRUE]
         match leaf.form:
             case Form.COUNT:
-                self._check_bounds(bool(scoped))
+                self._check_bounds(possible=bool(scoped))
                 return
             case Form.NONE:
                 holds, fails = len(scoped) < len(facts), bool(scoped)
@@ -103,7 +111,7 @@ class _Alone:
         elif not fails and leaf.on_empty is not OnEmpty.FAIL:
             self._report(True, always if scoped else never)
 
-    def _check_bounds(self, possible: bool) -> None:
+    def _check_bounds(self, *, possible: bool) -> None:
         leaf = self._leaf
         least, most = (filled(bound, self._defaults) for bound in (leaf.at_least, leaf.at_most))
         fewest = least if isinstance(least, int) else 0
@@ -125,28 +133,23 @@ class _Alone:
     def _check_conjuncts(self, part: Conjunction, demands: tuple[Demand, ...]) -> None:
         """A demand is superfluous if its conjunction has the same value without it on all facts, unknown fields too."""
         context = self._where if part is self._must and self._leaf.form is not Form.NONE else ()
-        if len(part) + len(context) < 2:
+        suspects = [each for each in zip(part, demands, strict=True) if self._may_follow(*each, part, context)]
+        if not suspects:
             return
-        for own, demand in zip(part, demands, strict=True):
+        facts = rows(self._leaf.kind, (*context, *part), unknowns=Unknowns.ANY)
+        facts = [row for row in facts if row.conjunction(context) is not _FALSE]
+        for own, demand in suspects:
             others = tuple([atom for atom in part if atom is not own])
-            tied = linked_fields(self._leaf.kind, (own.field,), ())
-            if (
-                not others
-                or ParameterRef in map(type, demand.operands)
-                or not tied.intersection(a.field for a in others + context)
-            ):
-                continue
-            same = all(
-                row.conjunction(part) is row.conjunction(others)
-                for row in rows(self._leaf.kind, (*context, *part), unknowns=Unknowns.ANY)
-                if row.conjunction(context) is not _FALSE
-            )
-            if same:
-                self._problems.add(
-                    demand.mark or self._mark,
-                    f"this demand of {demand.field.name} follows from the others",
-                    "remove it",
-                )
+            if all(row.conjunction(part) is row.conjunction(others) for row in facts):
+                message = f"this demand of {demand.field.name} follows from the others"
+                self._problems.add(demand.mark or self._mark, message, "remove it")
+
+    def _may_follow(self, own: Atom, demand: Demand, part: Conjunction, context: Conjunction) -> bool:
+        """Whether an invariant or a common field ties a demand to others, so that it is worth a closer look."""
+        if len(part) < 2 or ParameterRef in map(type, demand.operands):
+            return False
+        tied = linked_fields(self._leaf.kind, (own.field,), ())
+        return any(other.field in tied for other in part + context if other is not own)
 
 
 def _check_neighbours(
@@ -188,9 +191,15 @@ class _Claims:
         if all(leaf.on_empty is OnEmpty.NOT_APPLICABLE for leaf in given):
             return False  # the others may all be not applicable, and then this one makes the conjunction true
         known = [self._claims[leaf.name] for leaf in given if leaf.kind.name in kinds and leaf.name in self._claims]
-        return bool(known) and any(
-            all(implied(self._claims[leaf.name], known, Unknowns.ANY) is None for leaf in case) for case in wanted
+        return any(all(self._implied(self._claims[leaf.name], known) for leaf in case) for case in wanted)
+
+    def _implied(self, goal: Claim, known: list[Claim]) -> bool:
+        # What nobody else speaks of can't follow from the others; asking the prover would only cost time.
+        tied = linked_fields(goal.leaf.kind, [atom.field for atom in goal.atoms], ())
+        alone = goal.atoms and all(
+            each.atoms and tied.isdisjoint([atom.field for atom in each.atoms]) for each in known
         )
+        return not alone and implied(goal, known, Unknowns.ANY) is None
 
 
 def _mentions_parameter(leaf: Leaf) -> bool:

@@ -22,7 +22,9 @@ from idkmesh_rules.policy.problems import Problems, shown
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 32
 
-_FORBIDDEN = re.compile("[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Looked for one by one: a class that spans the basic plane costs more to compile than the whole package to import.
+_OTHERS = "\u2028\u2029\ufeff\ufffe\uffff"
 _NAMES = {
     "\r": "a carriage return",
     "\x85": "a next-line character (U+0085)",
@@ -96,17 +98,15 @@ def _text(data: bytes, name: str) -> tuple[str, Problems]:
         )
         problems.fail()
     problems = Problems(name, tuple(text.split("\n")))
-    seen: set[str] = set()
-    for match in _FORBIDDEN.finditer(text):
-        character = match.group()
-        if character not in seen:
-            seen.add(character)
-            what = _NAMES.get(character, f"the control character U+{ord(character):04X}")
-            problems.add(
-                _position(text, match.start()),
-                f"{what} may not stand in a rule bundle",
-                "end lines with LF and save without a BOM" if character in _NAMES else "remove it",
-            )
+    found = {match.group(): match.start() for match in reversed(list(_CONTROL.finditer(text)))}
+    found |= {character: text.index(character) for character in _OTHERS if character in text}
+    for character, offset in found.items():
+        what = _NAMES.get(character, f"the control character U+{ord(character):04X}")
+        problems.add(
+            _position(text, offset),
+            f"{what} may not stand in a rule bundle",
+            "end lines with LF and save without a BOM" if character in _NAMES else "remove it",
+        )
     problems.finish()
     return text, problems
 
@@ -200,7 +200,8 @@ class _Builder:
 
     def _scalar(self, event: Any) -> bool:
         mark = _mark(event.start_mark)
-        self._check_decoration(event, mark)
+        if event.anchor is not None or event.tag is not None:
+            self._check_decoration(event, mark)
         self._place(Scalar(event.value, event.style in (None, ""), mark))
         return True
 
