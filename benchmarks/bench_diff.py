@@ -50,8 +50,8 @@ def long_line(size: int) -> bytes:
 
 
 def history(folder: Path) -> list[bytes]:
-    rows = (json.loads(row) for file in sorted(folder.glob("*.jsonl.gz")) for row in gzip.open(file))
-    return [base64.b64decode(row["patch_b64"]) for row in rows]
+    rows = [row for file in sorted(folder.glob("*.jsonl.gz")) for row in gzip.decompress(file.read_bytes()).splitlines()]
+    return [base64.b64decode(json.loads(row)["patch_b64"]) for row in rows]
 
 
 def best(work: Callable[[], object], repeat: int) -> float:

@@ -12,8 +12,6 @@ import typer
 from idkmesh_rules.cli.options import Format, OutputFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from idkmesh_rules.diff import Patch, PatchPath
     from idkmesh_rules.paths import Judgement
 
@@ -68,7 +66,7 @@ def patch(
             continue
         read = read_patch(data)
         judged = tuple((path, authority.judge(path.path)) for path in read.paths())
-        found = next(_faults(read, judged, allow_prose), None)
+        found = _first_fault(read, judged, allow_prose)
         verdicts.add("reject" if found else "accept")
         undelivered |= emit(render(file, "reject" if found else "accept", read, judged, found), 0)
     return undelivered or (REJECT if "reject" in verdicts else COULD_NOT_LOOK if "error" in verdicts else 0)
@@ -87,35 +85,31 @@ def _read(file: Path) -> bytes:
         return stream.read(most)
 
 
-def _faults(patch: "Patch", judged: "tuple[tuple[PatchPath, Judgement], ...]", allow_prose: bool) -> "Iterator[_Fault]":
-    """Yield what keeps a patch from being accepted, first what is reported first."""
+def _first_fault(patch: "Patch", judged: "tuple[tuple[PatchPath, Judgement], ...]", allow_prose: bool) -> _Fault | None:
+    """Return what keeps a patch from being accepted: of several reasons the one that is reported first."""
+    from idkmesh_rules.diff import second_opinion
+
     problem, prose = patch.problem, None if allow_prose else patch.first_prose_line
     if problem is None and not patch.files:
-        yield _fault("empty", None, "the patch has no section")
+        return _fault("empty", None, "the patch has no section")
     if prose is not None and (problem is None or problem.reason == "repeated" or prose < (problem.line or 0)):
-        yield _fault("prose", prose, "text stands outside the sections")
+        return _fault("prose", prose, "text stands outside the sections")
     if problem is not None:
-        yield _Fault(problem.reason, problem.line, problem.message, problem.remedy)
-        return
+        return _Fault(problem.reason, problem.line, problem.message, problem.remedy)
     for path, judgement in judged:
         if judgement.code is not None:
-            yield _fault(judgement.code, path.line, judgement.reason or "")
+            return _fault(judgement.code, path.line, judgement.reason or "")
     for reason, flag, message in (
-        ("symlink", "symlink", "a symbolic link"),
-        ("gitlink", "submodule", "a submodule"),
-        ("binary", "binary", "binary content"),
-        ("exec-bit", "gains_exec", "becomes executable"),
+        ("symlink", "symlink", "a symbolic link"), ("gitlink", "submodule", "a submodule"),
+        ("binary", "binary", "binary content"), ("exec-bit", "gains_exec", "becomes executable"),
     ):
         for file in patch.files:
             if getattr(file, flag):
-                yield _fault(reason, file.line, f"{_name(file.new_path or file.old_path)}: {message}")
+                return _fault(reason, file.line, f"{_name(file.new_path or file.old_path)}: {message}")
     if len(patch.files) > _MOST_FILES:
-        yield _fault("too-many-files", None, f"{len(patch.files):,} files are changed; at most {_MOST_FILES} may be")
-    from idkmesh_rules.diff import second_opinion
-
+        return _fault("too-many-files", None, f"{len(patch.files):,} files are changed; at most {_MOST_FILES} may be")
     opinion = second_opinion(patch)
-    if opinion.verdict == "disagrees":
-        yield _fault("second-opinion", None, opinion.reason or "")
+    return _fault("second-opinion", None, opinion.reason or "") if opinion.verdict == "disagrees" else None
 
 
 def _fault(reason: str, line: int | None, message: str) -> _Fault:
@@ -174,7 +168,7 @@ def _as_text(
     lines = []
     if fault is None and patch is not None:
         lines.append(f"{file}: {verdict} ({len(patch.files)} files, +{patch.added_lines} -{patch.removed_lines} lines)")
-    elif fault is not None:
+    if fault is not None:
         where = "" if fault.line is None else f", line {fault.line}"
         lines += [f"{file}: {verdict} ({fault.reason}{where})", f"  {fault.message}", f"  Remedy: {fault.remedy}"]
     for each in patch.files if patch else ():

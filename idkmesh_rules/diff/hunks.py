@@ -142,7 +142,7 @@ def _read_body(data: bytes, start: int, old: int, new: int) -> tuple[int, int, i
                 break
         if not signs:
             raise Refusal("malformed", start - 1, f"the patch ends inside this hunk; {_lacking(old, new)}")
-    if data.startswith(b"\\", pos):
+    if last and data.startswith(b"\\", pos):
         _check_marker(data, pos, last, old, new)
         closed = True
         lines += 1
@@ -168,8 +168,6 @@ def _check_marker(data: bytes, pos: int, last: int, old: int, new: int) -> None:
         raise Refusal("malformed", pos, f"{quote(data, pos)} is not a line such as `\\ No newline at end of file`")
     if (last != _PLUS and old) or (last != _MINUS and new):
         raise Refusal("malformed", pos, "a missing line end is marked before the last line of its side")
-    if not last:
-        raise Refusal("malformed", pos, "a missing line end is marked twice")
 
 
 def _lacking(old: int, new: int) -> str:

@@ -94,9 +94,9 @@ def _hunk_at(patch: Patch, pos: int) -> tuple[PatchFile, Hunk] | int:
             return files[index], hunks[number - 1]
         if number < len(hunks):
             return hunks[number].start
-    for file in files[index + 1:]:
-        if file.hunks:
-            return file.hunks[0].start
+    for later in range(index + 1, len(files)):
+        if files[later].hunks:
+            return files[later].hunks[0].start
     return -1
 
 

@@ -24,9 +24,8 @@ def check_repetition(files: Sequence[PatchFile]) -> None:
     sources: dict[str, PatchFile] = {}
     for file in files:
         old, new = file.old_path, file.new_path
-        if file.operation == "copy":
-            if old is not None:
-                sources.setdefault(old, file)
+        if old is not None and file.operation == "copy":
+            sources.setdefault(old, file)
         elif old is not None and taken.setdefault(old, file) is not file:
             raise _refusal(file, f"{_show(old)} is changed by the section at line {taken[old].line} already")
         if new is not None and put.setdefault(new, file) is not file:

@@ -57,6 +57,12 @@ def test_a_line_is_found_where_it_counts(text, side, match, hit):
     assert find_line(PATCH, text, side=side, match=match) == hit
 
 
+def test_text_behind_the_last_hunk_does_not_count():
+    patch = read_patch(DATA + b"the end\n")
+    assert patch.problem is None
+    assert find_line(patch, b"the end", side="added", match="substring") is None
+
+
 def test_a_sign_does_not_hide_the_text_behind_it():
     patch = read_patch(b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,3 @@\n x\n+a+\n+++\n")
     assert patch.problem is None
@@ -77,6 +83,15 @@ def test_many_misses_take_linear_time(match):
     assert patch.problem is None
     start = time.process_time()
     assert find_line(patch, b"miss", side="added", match=match) is None
+    assert time.process_time() - start < 5
+
+
+def test_text_that_stands_in_every_header_takes_linear_time():
+    section = b"diff --git a/%(n)d b/%(n)d\nindex 1234567..89abcde 100644\n--- a/%(n)d\n+++ b/%(n)d\n@@ -1 +1 @@\n-x\n+y\n"
+    patch = read_patch(b"".join(section % {b"n": number} for number in range(60_000)))
+    assert patch.problem is None
+    start = time.process_time()
+    assert find_line(patch, b"index", side="added", match="substring") is None
     assert time.process_time() - start < 5
 
 

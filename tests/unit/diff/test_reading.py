@@ -42,6 +42,10 @@ ACCEPTED = {
     "filled": (GIT + NAMES + b"@@ -0,0 +1 @@\n+a\n", [("modify", "docs/ok.md", "docs/ok.md", None, None)], 1, 0),
     "deletions without context": (GIT + NAMES + b"@@ -2 +1,0 @@\n-b\n@@ -4 +2,0 @@\n-d\n",
                                   [("modify", "docs/ok.md", "docs/ok.md", None, None)], 0, 2),
+    "a deletion without context right below a hunk": (
+        OK.replace(b"+1,4", b"+1,4") + b"@@ -4 +4,0 @@\n-line4\n", [("modify", "docs/ok.md", "docs/ok.md", None, None)], 1, 1),
+    "long text behind the ranges": (OK.replace(b"@@\n", b"@@ " + b"x" * 9000 + b"\n"),
+                                    [("modify", "docs/ok.md", "docs/ok.md", None, None)], 1, 0),
     "renamed": (b"diff --git a/a b/b\nsimilarity index 100%\nrename from a\nrename to b\n", [("rename", "a", "b",
     None, None)], 0, 0),
     "renamed with an edit, and a mode on the index line": (
