@@ -171,6 +171,8 @@ def _resolve(data: bytes, start: int, patch_pair: tuple[bytes, bytes] | None, ma
     old, new = first[2:], second[2:]
     if (old, new) != (renamed or (old, old)):
         raise Refusal("malformed", start, "the two names differ from each other, or from the rename or copy lines")
+    if moves and old == new:
+        raise Refusal("malformed", start, "a file is renamed or copied to its own name, which GNU patch takes for a deletion")
     for letter, prefix, name, absent in (("m", pair[0], old, "N" in lines), ("p", pair[1], new, "D" in lines)):
         if letter in lines:
             value, offset = lines[letter]

@@ -4,7 +4,8 @@
 
 For every accepted patch, and for each of `git apply -p1`,
 GNU `patch -p1` and (mails) `git am`: what changed is among the
-told paths. When both appliers were content, it is all of them, sources of copies aside.
+told paths. When `git apply` and GNU patch are both content, they changed the same of them, and all of them if the patch is
+honest (sources of copies aside).
 """
 
 import argparse
@@ -16,7 +17,7 @@ from pathlib import Path
 from idkmesh_rules.diff import Patch, changed_lines, read_patch
 from idkmesh_rules.paths import reserved
 from tests.adversarial.appliers import GIT_APPLY, GNU_PATCH, run, run_am
-from tests.adversarial.generate import make
+from tests.adversarial.generate import is_honest, make
 from tests.adversarial.trees import Tree
 
 _MAILS = 0.02
@@ -52,7 +53,7 @@ def told(patch: Patch) -> tuple[set[str], set[str]]:
     return every, must
 
 
-def examine(tree: Tree, data: bytes, outcome: Outcome, number: int, *, mail: bool) -> None:
+def examine(tree: Tree, data: bytes, outcome: Outcome, number: int, *, mail: bool, honest: bool) -> None:
     """Read one patch; if it is accepted, apply it and note what does not agree."""
     outcome.made += 1
     patch = read_patch(data)
@@ -76,7 +77,7 @@ def examine(tree: Tree, data: bytes, outcome: Outcome, number: int, *, mail: boo
     (git_content, by_git), (gnu_content, by_gnu) = results["git apply"], results["patch"]
     if git_content and gnu_content:
         outcome.applied["both"] += 1
-        if must - by_git or must - by_gnu:
+        if must & (by_git ^ by_gnu) or (honest and must - by_git):
             text = f"told were {sorted(must)}, git changed {sorted(by_git)}, patch {sorted(by_gnu)}"
             outcome.findings.append((number, text, data))
 
@@ -88,7 +89,7 @@ def fuzz(seed: int, cases: int, *, first: int = 0) -> Outcome:
         for number in range(first, first + cases):
             data = make(seed, number)
             looks_mail = data.startswith((b"From ", b"From:"))
-            examine(tree, data, outcome, number, mail=looks_mail)
+            examine(tree, data, outcome, number, mail=looks_mail, honest=is_honest(number))
     return outcome
 
 

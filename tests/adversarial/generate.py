@@ -64,11 +64,18 @@ _CASES = 6
 Random = random.Random
 
 
+def is_honest(number: int) -> bool:
+    """Whether the case of this number is as git prints it."""
+    return number % _CASES == 0
+
+
 def make(seed: int, number: int) -> bytes:
     """The case of this number: a patch, honest for some numbers, tampered with for most."""
     rnd = random.Random(f"{seed}:{number}")
+    if number % _CASES == 1:
+        return soup(rnd)
     patch = honest(rnd)
-    if number % _CASES == 0:
+    if is_honest(number):
         return patch
     if rnd.random() < 0.25:
         patch = splice(rnd, patch, honest(rnd))
@@ -94,6 +101,48 @@ def honest(rnd: Random) -> bytes:
         after = rnd.choice(([], [b"-- ", b"2.39.5", b""], [b"", b"Thanks!"]))
         patch = b"".join(line + b"\n" for line in before) + patch + b"".join(line + b"\n" for line in after)
     return patch
+
+
+_SOUP_NAMES = [b"docs/ok.md", b"docs/ok.md", b"setup.py", b"ok.md", b"new", b"docs/with space.md", b"src/empty.txt"]
+_SOUP_HUNKS = [
+    b"@@ -1,3 +1,4 @@\n line1\n+added\n line2\n line3\n",
+    b"@@ -1,8 +0,0 @@\n" + b"".join(b"-line%d\n" % at for at in range(1, 9)),
+    b"@@ -0,0 +1,2 @@\n+a\n+b\n", b"@@ -6,2 +6,3 @@\n line6\n+x\n line7\n", b"@@ -3,0 +4 @@\n+x\n", b"@@ -2 +1,0 @@\n-line2\n",
+    b"@@ -1,2 +1,2 @@\n-line1\n+--- a/setup.py\n line2\n", b"@@ -8 +8,2 @@\n line8\n+end\n\\ No newline at end of file\n",
+    b"@@ -1,2 +1,1 @@\n line1\n-line2\n-- \n2.39.5\n", b"GIT binary patch\nliteral 0\nHcmV?d00001\n\n",
+    b"@@ -1 +1 @@\n-one\n+two\n", b"@@ -1,4 +1,5 @@ one\n one\n two\n+2.5\n three\n four\n\n",
+]
+
+
+def soup(rnd: Random) -> bytes:
+    """Sections put together from header lines that git knows, in order, but without heed of what they say together."""
+    out = []
+    for _ in range(rnd.choice((1, 1, 2, 3))):
+        old = rnd.choice(_SOUP_NAMES)
+        new = old if rnd.random() < 0.6 else rnd.choice(_SOUP_NAMES)
+
+        def name(known: bytes) -> bytes:
+            return known if rnd.random() < 0.95 else rnd.choice(_SOUP_NAMES)
+
+        out.append(b"diff --git a/%b b/%b\n" % (name(old), name(new)))
+        mode = rnd.choice((b"", b"", b"", b"old mode 100644\nnew mode 100755\n", b"new file mode 100644\n", b"new mode 100755\n",
+                           b"deleted file mode 100644\n", b"old mode 100755\nnew mode 100644\n", b"new file mode 120000\n"))
+        move = b"rename" if rnd.random() < 0.8 else b"copy"
+        moves = rnd.random() < (0.9 if old != new else 0.05)
+        out += [mode, b"similarity index 90%\n" if rnd.random() < (0.6 if moves else 0.03) else b""]
+        if moves:
+            out.append(b"%b from %b\n%b to %b\n" % (move, name(old), move, name(new)))
+        if rnd.random() < 0.4:
+            out.append(rnd.choice((b"index 1234567..89abcde", b"index 0000000..e69de29", b"index e69de29..0000000"))
+                       + (b" 100644\n" if not mode and rnd.random() < 0.8 else b"\n"))
+        if rnd.random() < 0.7:
+            sides = [b"/dev/null" if word in mode else prefix + name(known) + (b"\t" if b" " in known else b"")
+                     for word, prefix, known in ((b"new file", b"a/", old), (b"deleted", b"b/", new))]
+            out.append(b"--- %b\n+++ %b\n" % tuple(sides))
+            out += rnd.choices(_SOUP_HUNKS, k=rnd.choice((1, 1, 1, 2)))
+        if rnd.random() < 0.2:
+            out += [rnd.choice(_PROSE) + b"\n" for _ in range(rnd.choice((1, 2, 3)))]
+    return b"".join(out)
 
 
 def _change(rnd: Random, name: str, style: Style) -> bytes:

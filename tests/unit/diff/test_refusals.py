@@ -79,6 +79,8 @@ SECTION = {
     "dissimilarity of a rename": (RENAME.replace(b"similarity", b"dissimilarity"), "malformed", 1),
     "similarity of 101": (RENAME.replace(b"100%", b"101%"), "malformed", 2),
     "similarity of 05": (RENAME.replace(b"100%", b"05%"), "malformed", 2),
+    "renamed to itself": (names(b"a/x", b"b/x") + b"rename from x\nrename to x\n", "malformed", 1),
+    "copied to itself": (names(b"a/x", b"b/x") + b"copy from x\ncopy to x\n", "malformed", 1),
     "minus only": (GIT + b"--- a/docs/ok.md\n" + HUNK, "malformed", 1),
     "plus only": (GIT + b"+++ b/docs/ok.md\n" + HUNK, "malformed", 1),
     "no names before the hunk": (GIT + b"index 1234567..89abcde 100644\n" + HUNK, "malformed", 3),
