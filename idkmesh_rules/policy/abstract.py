@@ -21,7 +21,7 @@ from idkmesh_rules.model.facts import FactKind, Field, FieldType, Invariant, Unk
 from idkmesh_rules.model.truth import Truth
 from idkmesh_rules.policy.predicate import filled, test_of
 
-MAX_ROWS = 20_000
+MAX_ROWS = 5_000
 UNOBSERVED = Unknown("not observed")
 
 _OPAQUE = (Operator.GLOB, Operator.CONTAINS)
@@ -229,16 +229,9 @@ class _Possible:
         self._known = [
             [value for value, _truths in _domain(_field(kind, name), (), True, Unknowns.NONE)] for name in law.fields
         ]
-        self._memo: dict[tuple[Value | Unknown, ...], bool] = {}
 
     def __call__(self, values: tuple[_AbstractValue, ...]) -> bool:
         given = tuple([values[position][0] for position in self._positions])
-        allowed = self._memo.get(given)
-        if allowed is None:
-            allowed = self._memo[given] = self._allows(given)
-        return allowed
-
-    def _allows(self, given: tuple[Value | Unknown, ...]) -> bool:
         choices = [known if value is UNOBSERVED else [value] for value, known in zip(given, self._known, strict=True)]
         fitting = [choice for choice in product(*choices) if self._law.holds(*choice)]
         return bool(fitting) and all(

@@ -8,7 +8,8 @@ should: leaves are taken together, so that split, tightened and negated spelling
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from idkmesh_rules.model.bundle import Form, Leaf, OnEmpty
 from idkmesh_rules.model.facts import FactKind, Value
@@ -18,6 +19,10 @@ from idkmesh_rules.policy.predicate import filled
 
 _TRUE, _FALSE, _UNKNOWN = Truth.TRUE, Truth.FALSE, Truth.UNKNOWN
 _NONEMPTY = (OnEmpty.FAIL, OnEmpty.INCONCLUSIVE)
+
+
+Bound = tuple[Conjunction, int | None, int | None]
+"""A scope, how many facts are certainly in it, and how many at most perhaps; None says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,7 @@ class Claim:
     where: Conjunction
     must: Conjunction
     complete: bool
-    bounds: tuple[tuple[Conjunction, int | None, int | None], ...] = ()
+    bounds: tuple[Bound, ...] = ()
     settled: Conjunction | None = None
 
     def obeys(self, row: AbstractRow) -> bool:
@@ -51,7 +56,8 @@ class Claim:
     @property
     def atoms(self) -> Conjunction:
         """Every atom that the claim speaks of."""
-        return self.where + self.must
+        scopes = [atom for scope, _fewest, _most in self.bounds for atom in scope]
+        return tuple(dict.fromkeys((*self.where, *self.must, *scopes)))
 
 
 def claim(leaf: Leaf, parameters: Mapping[str, Value]) -> Claim:
@@ -85,10 +91,36 @@ def implied(goal: Claim, given: Sequence[Claim], unknowns: Unknowns) -> Gap | No
     known = [each for each in given if each.leaf.kind.name == kind.name]
     if goal.complete and not any(each.complete for each in known):
         return Gap(f"nothing demands that all {kind.name} facts were seen")
-    try:
+    with suppress(TooManyRows):
         return _Proof(kind, known, unknowns).gap(goal)
-    except TooManyRows:
-        return Gap(f"the conditions over {kind.name} tell too many cases apart for a proof; split them")
+    with suppress(TooManyRows):
+        # What weaker claims can't prove isn't thereby shown to be wrong, so their gap would mislead.
+        if _Proof(kind, _narrowed(goal, known), unknowns).gap(goal) is None:
+            return None
+    return Gap(f"the conditions over {kind.name} tell too many cases apart for a proof; split them")
+
+
+def _narrowed(goal: Claim, given: Sequence[Claim]) -> list[Claim]:
+    """Weaker claims that speak of fewer fields: each demand of a `must` by itself, and only if it bears on the goal."""
+    kind = goal.leaf.kind
+    split = [replace(each, must=(atom,)) for each in given for atom in each.must]
+    fields = linked_fields(kind, [atom.field for atom in goal.atoms], ())
+    while True:
+        bearing = [each for each in split if each.must[0].field in fields]
+        more = linked_fields(kind, [*fields, *(atom.field for each in bearing for atom in each.where)], ())
+        if more == fields:
+            break
+        fields = more
+    whole = [each for each in given if not each.must]
+    return [
+        replace(each, bounds=tuple([_widened(bound, fields) for bound in each.bounds])) for each in (*bearing, *whole)
+    ]
+
+
+def _widened(bound: Bound, fields: frozenset[str]) -> Bound:
+    """So many facts in a scope are so many in a wider one, too; the reverse holds of upper bounds, which stay as they are."""
+    scope, fewest, most = bound
+    return bound if most is not None else (tuple([atom for atom in scope if atom.field in fields]), fewest, most)
 
 
 class _Proof:

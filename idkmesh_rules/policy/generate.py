@@ -94,7 +94,7 @@ class _Terms:
                     f"{value}.__class__ is str and {bound} in {value}",
                     f"({value} is None or {bound} not in {value})",
                 )
-            case Operator.GLOB:
+            case _:
                 names[bound] = glob_matcher(operands)
                 self.true, fails = (
                     f"{value}.__class__ is str and {bound}({value})",

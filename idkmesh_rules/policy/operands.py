@@ -35,8 +35,6 @@ def objection(declared: Field, operator: Operator, value: Value) -> tuple[str, s
         return f"{shown(str(value))} is no value of {declared.name}", suggest(str(value), declared.values)
     if declared.type is FieldType.DIGEST and _DIGEST.fullmatch(str(value)) is None:
         return f"{shown(str(value))} is no digest", "write sha256: and 64 hexadecimal digits in lower case"
-    if operator is Operator.CONTAINS and not value:
-        return "every text contains the empty text", "name a text that has to be there"
     if operator is Operator.GLOB:
         return _glob_objection(str(value))
     return None

@@ -11,7 +11,6 @@ Invariants:
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -275,10 +274,6 @@ class _Builder:
         return node
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: Mapping | Sequence) -> tuple[Node, ...]:
     """The nodes directly below `node`, keys aside."""
-    if isinstance(node, Sequence):
-        yield from node.items
-    elif isinstance(node, Mapping):
-        for _key, value in node.entries:
-            yield value
+    return node.items if isinstance(node, Sequence) else tuple([value for _key, value in node.entries])

@@ -21,7 +21,7 @@ from idkmesh_rules.model.facts import (
     Unknown,
 )
 from idkmesh_rules.policy.abstract import Unknowns
-from idkmesh_rules.policy.entail import claim, implied
+from idkmesh_rules.policy.entail import _narrowed, _Proof, claim, implied
 from tests.property import policy_naive as naive
 
 GONE = Unknown("not seen")
@@ -88,6 +88,28 @@ def test_one_leaf_implies_another_exactly_where_every_store_says_so(kind: FactKi
             gap = implied(claim(goal, {}), [claim(given, {})], Unknowns.UNDETERMINED)
             assert (gap is None) == (held[given.name] <= held[goal.name]), (given, goal, gap)
             granted += gap is None
+    assert granted > len(leaves)
+
+
+def test_weaker_claims_grant_nothing_that_a_store_contradicts() -> None:
+    """What is tried where all claims at once are too many for a proof."""
+    leaves, held = conditions(MANY), passes(MANY)
+    both = Demand(MANY.fields[1], Operator.IN, (True,)), Demand(MANY.fields[2], Operator.AT_LEAST, (1,))
+    wide = [
+        Leaf(f"w{form.value}", form, MANY, (), both, OnEmpty.FAIL, mark=Mark(1, 1)) for form in (Form.ONE, Form.EVERY)
+    ]
+    seen = stores(MANY)
+    granted = 0
+    for given in (*wide, *leaves):
+        passing = held.get(given.name) or frozenset(n for n, each in enumerate(seen) if naive.leaf(given, each) in "TN")
+        for goal in leaves:
+            wanted, known = claim(goal, {}), [claim(given, {})]
+            if (
+                wanted.complete <= known[0].complete
+                and _Proof(MANY, _narrowed(wanted, known), Unknowns.ANY).gap(wanted) is None
+            ):
+                assert passing <= held[goal.name], (given, goal)
+                granted += 1
     assert granted > len(leaves)
 
 

@@ -237,6 +237,12 @@ NAMES = {
     ),
 }
 LEAVES = {
+    "a kind that is a list": (leaf("few: {some: ▸[box.item]}"), ["expected the name of a fact kind, found a list"]),
+    "on_empty a list": (
+        leaf("few: {none: box.item, where: {open: true}, on_empty: ▸[pass]}"),
+        ["what an empty scope means, found a list"],
+    ),
+    "all of a text": (leaf("few: {all: ▸lid-shut}"), ["expected the conditions of all, found"]),
     "no form": (leaf("▸few: {where: {color: red}}"), ["the condition few has no form"]),
     "mistyped form": (
         leaf("few: {▸evry: box.item, must: {open: true}, on_empty: pass}"),
@@ -339,6 +345,18 @@ LEAVES = {
     ),
 }
 FINDINGS = {
+    "a finding that is a text": (
+        leaf("few: {some: box.item, finding: ▸bad}"),
+        ["expected severity, category and summary of a finding"],
+    ),
+    "a summary that is a list": (
+        leaf("few: {some: box.item, finding: {severity: high, category: scope, summary: ▸[s]}}"),
+        ["expected a summary, found a list"],
+    ),
+    "a line without such a field": (
+        leaf('few: {some: box.item, finding: {severity: high, category: scope, summary: s, line: ▸"{wieght}"}}'),
+        ['box.item has no field "wieght" | did you mean "weight"?'],
+    ),
     "unknown severity": (
         leaf("few: {some: box.item, finding: {severity: ▸hihg, category: scope, summary: s}}"),
         ['expected a severity, found "hihg" | did you mean "high"?'],
@@ -375,6 +393,10 @@ YAML = {
     ),
     "anchor and alias": (
         edit(("{color: red}", "{color: ▸&x red}"), ("{open: true}", "{label: ▸*x}")),
+        ["the anchor &x may not stand", "the alias *x may not stand"],
+    ),
+    "an alias as a key": (
+        edit(("{color: red}", "{▸&x color: red}"), ("{open: true}", "{▸*x : red, open: true}")),
         ["the anchor &x may not stand", "the alias *x may not stand"],
     ),
     "a tag": (edit(("color: red", "color: ▸!!str red")), ['the tag "tag:yaml.org,2002:str" may not stand']),
@@ -491,3 +513,13 @@ def test_the_pure_python_loader_reads_the_same(monkeypatch: pytest.MonkeyPatch):
     finally:
         monkeypatch.undo()
         yaml_reader._loader.cache_clear()
+
+
+def test_many_circles_are_told_up_to_a_bound():
+    rings = "".join(f"  r{n}: {{any: [r{n}, lid-shut]}}\n" for n in range(25))
+    names = ", ".join(f"r{n}" for n in range(25))
+    with pytest.raises(PolicyError) as caught:
+        load(edit(("  few:", rings + "  few:"), (", few]", f", few, {names}]")))
+    assert [problem.message.split(" goes")[0] for problem in caught.value.problems] == [
+        f"r{n} → r{n}" for n in range(20)
+    ]

@@ -2,6 +2,10 @@
 
 import pytest
 
+from idkmesh_rules.checks import unified_diff_kinds
+from idkmesh_rules.model.bundle import Leaf
+from idkmesh_rules.policy import load_bundle
+from idkmesh_rules.policy.spelling import leaf_text
 from tests.unit.policy.test_policy_mistakes import edit, leaf, load, mistakes
 
 # the condition that takes the place of `few`, and what is said
@@ -237,3 +241,38 @@ def test_meaning_is_examined_only_when_everything_else_is_right() -> None:
         )
     )
     assert 'count has no key "upto"' in sentence
+
+
+DIFF_HEAD = (
+    'schema_version: "1.0"\nbundle: {id: demo, version: 1.0.0, owner: me, backend: unified_diff}\nconditions:\n  it: '
+)
+
+
+def load_over_patches(condition: str) -> Leaf:
+    text = DIFF_HEAD + condition + "\nvalidators:\n  check: {all: [it]}\n"
+    loaded = load_bundle(text.encode(), "bundle.yaml", unified_diff_kinds()).conditions["it"]
+    assert isinstance(loaded, Leaf)
+    return loaded
+
+
+def test_an_absent_field_fails_even_a_demand_that_lists_all_values() -> None:
+    loaded = load_over_patches("{some: candidate.file, where: {within_limit: {in: [true, false]}}}")
+    assert loaded.where[0].operands == (True, False)
+
+
+def test_what_tells_too_many_facts_apart_is_let_pass() -> None:
+    """Nothing is certain of it, and a lint that guesses is worse than none."""
+    numbers = ("files", "hunks", "added_lines", "removed_lines", "prose_lines", "line", "first_prose_line")
+    where = ", ".join(f"{name}: {{at_least: 1}}" for name in numbers)
+    must = ", ".join(f"{name}: {{at_most: 9}}" for name in numbers)
+    loaded = load_over_patches(
+        f"{{one: patch.structure, where: {{{where}, reason: {{not: x}}}}, must: {{{must}, reason: {{not: y}}}}}}"
+    )
+    assert len(loaded.demands) == 16
+
+
+def test_a_condition_is_spelled_as_it_was_written() -> None:
+    written = "{count: box.item, where: {weight: {at_most: {parameter: most}}, open: false}, at_most: 3}"
+    text = edit(("{count: box.item, at_most: {parameter: most}}", written))
+    loaded = load(text).conditions["few"]
+    assert leaf_text(loaded) == written
