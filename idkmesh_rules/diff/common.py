@@ -14,7 +14,8 @@ from idkmesh_rules.diff.hunks import HUNK, NUMBERS, SMALL
 from idkmesh_rules.diff.values import Hunk, Operation, PatchFile
 
 DEFAULT_PAIR: Final = (b"a/", b"b/")
-_OBJECTS: Final = rb"index [0-9a-f]{4,64}\.\.[0-9a-f]{4,64}"
+_OBJECT: Final = rb"(?!0+[. \n])[0-9a-f]{4,64}"
+_ABSENT: Final = rb"0{4,64}"
 _MODE: Final = rb"(100644|100755)"
 _EXEC: Final = "100755"
 _tuple: Final = tuple.__new__
@@ -74,10 +75,10 @@ def _pattern(pair: tuple[bytes, bytes]) -> re.Pattern[bytes]:
     old, new = map(re.escape, pair)
     return re.compile(
         rb"diff --git %(old)b([!#-\[\]-~]++) %(new)b\1\n"
-        rb"(?:(?:%(objects)b(?: %(mode)b)?\n)?--- %(old)b\1\t?\n\+\+\+ %(new)b\1\t?\n"
-        rb"|new file mode %(mode)b\n(?:%(objects)b\n)?--- /dev/null\n\+\+\+ %(new)b\1\t?\n"
-        rb"|deleted file mode %(mode)b\n(?:%(objects)b\n)?--- %(old)b\1\t?\n\+\+\+ /dev/null\n)%(hunk)b"
-        % {b"old": old, b"new": new, b"objects": _OBJECTS, b"mode": _MODE, b"hunk": HUNK}
+        rb"(?:(?:index %(object)b\.\.%(object)b(?: %(mode)b)?\n)?--- %(old)b\1\t?\n\+\+\+ %(new)b\1\t?\n"
+        rb"|new file mode %(mode)b\n(?:index %(absent)b\.\.%(object)b\n)?--- /dev/null\n\+\+\+ %(new)b\1\t?\n"
+        rb"|deleted file mode %(mode)b\n(?:index %(object)b\.\.%(absent)b\n)?--- %(old)b\1\t?\n\+\+\+ /dev/null\n)%(hunk)b"
+        % {b"old": old, b"new": new, b"object": _OBJECT, b"absent": _ABSENT, b"mode": _MODE, b"hunk": HUNK}
     )
 
 

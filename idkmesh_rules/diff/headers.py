@@ -89,6 +89,10 @@ def _check_order(data: bytes, start: int, end: int, letters: str, lines: dict[st
         raise Refusal("malformed", lines["i"][1], "the index line does not name two objects")
     if index and index[3] is not None and letters[0] in "oND":
         raise Refusal("malformed", lines["i"][1], "the index line has a mode although a mode line says it")
+    # GNU patch takes an object of zeros for a file that does not exist, whatever the other lines say.
+    if index and (_is_zero(index[1]) != (letters[0] == "N") or _is_zero(index[2]) != (letters[0] == "D")):
+        raise Refusal("malformed", lines["i"][1], "an object of zeros stands on the index line, but not exactly where "
+                                                  "a file is created or deleted")
     if "p" in letters:
         if content != "hunks":
             raise Refusal("malformed", end, f"after the `+++` line comes {quote(data, end)} and not a hunk")
@@ -97,6 +101,10 @@ def _check_order(data: bytes, start: int, end: int, letters: str, lines: dict[st
     elif content == "none":
         _check_no_content(start, letters, index)
     return content
+
+
+def _is_zero(name: bytes) -> bool:
+    return not name.strip(b"0")
 
 
 def _content_kind(data: bytes, start: int, end: int, letters: str) -> Content:

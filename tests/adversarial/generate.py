@@ -73,7 +73,8 @@ def make(seed: int, number: int) -> bytes:
     """The case of this number: a patch, honest for some numbers, tampered with for most."""
     rnd = random.Random(f"{seed}:{number}")
     if number % _CASES == 1:
-        return soup(rnd)
+        made = soup(rnd)
+        return rnd.choice(_MUTATORS)(rnd, made) if rnd.random() < 0.3 else made
     patch = honest(rnd)
     if is_honest(number):
         return patch

@@ -91,6 +91,12 @@ SECTION = {
     "index names no objects": (GIT + b"index 1,2..3\n" + NAMES + HUNK, "malformed", 2),
     "index in capitals": (GIT + b"index ABCDEF0..1234567\n" + NAMES + HUNK, "malformed", 2),
     "mode said twice": (NEW + b"index 0000000..1234567 120000\n" + NEW_HUNK, "malformed", 3),
+    "zeros on the index line of a change": (GIT + b"index 1234567..0000000 100644\n" + NAMES + HUNK, "malformed", 2),
+    "zeros on the index line of a new mode": (MODE + b"index 0000000..e69de29\n", "malformed", 4),
+    "created, but the index line names an old object": (NEW + b"index 1234567..89abcde\n" + NEW_HUNK, "malformed", 3),
+    "created, but the index line names no object": (NEW + b"index 0000000..0000000\n" + NEW_HUNK, "malformed", 3),
+    "deleted, but the index line names a new object": (
+        GIT + b"deleted file mode 100644\nindex e69de29..1234567\n", "malformed", 3),
     "created with content that is missing": (NEW + b"index 0000000..1234567\n", "malformed", 1),
     "deleted with content that is missing": (GIT + b"deleted file mode 100644\nindex 1234567..0000000\n", "malformed",
     1),
