@@ -81,8 +81,7 @@ class ParameterType(Enum):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A declared parameter: what a plan may set, and what holds if it doesn't."""
 
     name: str
@@ -91,8 +90,7 @@ class Parameter:
     mark: Mark
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterRef:
+class ParameterRef(NamedTuple):
     """An operand that stands for a parameter's value."""
 
     name: str
@@ -102,8 +100,7 @@ Operand = Value | ParameterRef
 """A literal, or the parameter that will hold one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(NamedTuple):
     """What is asked of one field; an absent optional field meets none but `NOT`."""
 
     field: Field
@@ -112,8 +109,7 @@ class Demand:
     mark: Mark | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """A condition over one kind: `where` chooses the scope, `must` is demanded of what is in it (`one` and `every`
     only).
 
@@ -137,8 +133,7 @@ class Leaf:
         return self.where + self.must
 
 
-@dataclass(frozen=True, slots=True)
-class Combination:
+class Combination(NamedTuple):
     """A condition that combines named conditions: `all` or `any`."""
 
     name: str
@@ -150,8 +145,7 @@ class Combination:
 Condition = Leaf | Combination
 
 
-@dataclass(frozen=True, slots=True)
-class Validator:
+class Validator(NamedTuple):
     """A named conjunction of conditions that a WorkUnit or a plan can require."""
 
     id: str

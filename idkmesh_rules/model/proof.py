@@ -9,6 +9,7 @@ Invariants:
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from idkmesh_rules.model.bundle import Form, Mark
 from idkmesh_rules.model.facts import Value
@@ -49,8 +50,7 @@ class RowProof:
     unknown: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LeafProof:
+class LeafProof(NamedTuple):
     """What a leaf saw: how many facts stand in the store, in its scope, perhaps in it, and which of them decided.
 
     `deciding` counts all deciding facts, `rows` lists the first of them. A leaf that holds for its whole scope lists
@@ -69,8 +69,7 @@ class LeafProof:
     crashed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ProofNode:
+class ProofNode(NamedTuple):
     """One condition's value with what it rests on: children for combinations and validators, `leaf` for leaves."""
 
     condition: str
@@ -81,8 +80,7 @@ class ProofNode:
     leaf: LeafProof | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ValidatorOutcome:
+class ValidatorOutcome(NamedTuple):
     """A validator's status and proof. `required` says whether the decision rests on it."""
 
     id: str
@@ -91,8 +89,7 @@ class ValidatorOutcome:
     status: Status = Status.INCONCLUSIVE
 
 
-@dataclass(frozen=True, slots=True)
-class FloorOutcome:
+class FloorOutcome(NamedTuple):
     """The floor's proof; `decides` is true where the recommendation would be another one without it."""
 
     node: ProofNode
@@ -100,8 +97,7 @@ class FloorOutcome:
     decides: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What the rules say of the facts: a recommendation, the result's status, and the whole proof."""
 
     validators: tuple[ValidatorOutcome, ...]

@@ -116,14 +116,14 @@ def test_order_does_not_matter(bundle: Bundle, facts_seen: FactStore, floor: Flo
 
     def mixed(condition):  # type: ignore[no-untyped-def]
         if isinstance(condition, Combination):
-            return replace(condition, children=shuffled(condition.children))
-        return replace(condition, where=shuffled(condition.where), must=shuffled(condition.must))
+            return condition._replace(children=shuffled(condition.children))
+        return condition._replace(where=shuffled(condition.where), must=shuffled(condition.must))
 
     other = replace(
         bundle,
         conditions={name: mixed(bundle.conditions[name]) for name in shuffled(bundle.conditions)},
         validators={
-            name: replace(bundle.validators[name], children=shuffled(bundle.validators[name].children))
+            name: bundle.validators[name]._replace(children=shuffled(bundle.validators[name].children))
             for name in shuffled(BOTH)
         },
     )
@@ -142,7 +142,7 @@ def test_a_conjunct_never_turns_a_rejection_into_an_acceptance(bundle, facts_see
     widened = replace(
         bundle,
         conditions={**bundle.conditions, "more": more},
-        validators={**bundle.validators, "first": replace(first, children=(*first.children, "more"))},
+        validators={**bundle.validators, "first": first._replace(children=(*first.children, "more"))},
     )
     name = data.draw(st.sampled_from(sorted(bundle.conditions)))
     leaf = bundle.conditions[name]
@@ -150,7 +150,7 @@ def test_a_conjunct_never_turns_a_rejection_into_an_acceptance(bundle, facts_see
     if isinstance(leaf, Leaf) and leaf.must and more.kind is leaf.kind:
         extra = [demand for demand in more.must + more.where if demand.field not in [own.field for own in leaf.must]]
         tightened = replace(
-            bundle, conditions={**bundle.conditions, name: replace(leaf, must=leaf.must + tuple(extra))}
+            bundle, conditions={**bundle.conditions, name: leaf._replace(must=leaf.must + tuple(extra))}
         )
     for changed in (widened, tightened):
         after = decide(changed, facts_seen, parameters={}, required=BOTH, floor=floor)

@@ -1,6 +1,5 @@
 """Random search beside the floor's prover and the lint of superfluous rules: a proof written by eye is wrong."""
 
-from dataclasses import replace
 from itertools import product
 
 from hypothesis import HealthCheck, assume, event, given, settings
@@ -98,38 +97,36 @@ def spelled_otherwise(draw: st.DrawFn, goal: Leaf) -> list[Leaf]:
     variants: list[Leaf] = []
     for number, demand in enumerate(goal.must):
         others = tuple(each for each in goal.must if each is not demand)
-        variants.append(replace(goal, name=f"part{number}", must=(demand,)))
+        variants.append(goal._replace(name=f"part{number}", must=(demand,)))
         if others:
-            variants.append(replace(goal, name=f"rest{number}", must=others))
+            variants.append(goal._replace(name=f"rest{number}", must=others))
         if goal.kind is ITEM and len(goal.must) == 1 and demand.field.type in (FieldType.BOOL, FieldType.ENUM):
             flipped = {Operator.IN: Operator.NOT, Operator.NOT: Operator.IN}[demand.operator]
-            negated = replace(demand, operator=flipped)
+            negated = demand._replace(operator=flipped)
             on_empty = draw(st.sampled_from(tuple(OnEmpty)))
             variants.append(
                 Leaf(f"none{number}", Form.NONE, goal.kind, (*goal.where, negated), (), on_empty, mark=MARK)
             )
             variants.append(Leaf(f"zero{number}", Form.COUNT, goal.kind, (*goal.where, negated), at_most=0, mark=MARK))
     if goal.form is Form.EVERY:
-        variants.append(replace(goal, name="other", on_empty=draw(st.sampled_from(tuple(OnEmpty)))))
+        variants.append(goal._replace(name="other", on_empty=draw(st.sampled_from(tuple(OnEmpty)))))
         variants.append(Leaf("exists", Form.SOME, goal.kind, goal.where, mark=MARK))
         variants.append(Leaf("counted", Form.COUNT, goal.kind, goal.where, at_least=draw(st.integers(0, 2)), mark=MARK))
-        variants.append(replace(goal, name="wide", where=goal.where[1:]))
-        variants.append(replace(goal, name="alone", form=Form.ONE, on_empty=None))
+        variants.append(goal._replace(name="wide", where=goal.where[1:]))
+        variants.append(goal._replace(name="alone", form=Form.ONE, on_empty=None))
     if goal.form in (Form.ONE, Form.EVERY):
         extra = [each for each in draw(demands(goal.kind, 1)) if each.field not in [own.field for own in goal.must]]
-        variants.append(replace(goal, name="tight", must=(*goal.must, *extra)))
+        variants.append(goal._replace(name="tight", must=(*goal.must, *extra)))
         if goal.form is Form.EVERY:
             variants.append(
-                replace(
-                    goal,
+                goal._replace(
                     name="narrow",
                     where=(*goal.where, *[e for e in extra if e.field not in [o.field for o in goal.where]]),
                 )
             )
     if goal.form is Form.COUNT:
         variants.append(
-            replace(
-                goal,
+            goal._replace(
                 name="bound",
                 at_least=draw(st.sampled_from((None, 0, 1, 2, 3))),
                 at_most=draw(st.one_of(st.none(), st.integers(0, 3))),
@@ -203,7 +200,7 @@ def test_the_random_search_can_fail() -> None:
     goal = Leaf(
         "goal", Form.EVERY, ITEM, (), (Demand(ITEM.fields[ITEM.index["sound"]], Operator.IN, (True,)),), OnEmpty.FAIL
     )
-    bundle = bundle_of({"other": replace(goal, name="other", on_empty=OnEmpty.PASS, mark=MARK)}, ("other",))
+    bundle = bundle_of({"other": goal._replace(name="other", on_empty=OnEmpty.PASS, mark=MARK)}, ("other",))
     empty = store()
     assert naive.recommendation(bundle, empty, ("check",), None) == "accept_candidate"
     assert naive.leaf(goal, empty) == "F"
