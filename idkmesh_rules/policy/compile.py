@@ -26,7 +26,6 @@ def leaf_evaluator(leaf: Leaf, parameters: Mapping[str, Value]) -> LeafEvaluator
     if quick is None:
         return long_way
     kind_name, key_of = leaf.kind.name, _key_getter(leaf)
-    enough = _enough(leaf, parameters)
     last: tuple[int, int, object, ProofNode] = (-1, -1, None, ProofNode(leaf.name, leaf.form))
 
     def evaluate(kinds: Mapping[str, KindFacts]) -> ProofNode:
@@ -35,7 +34,7 @@ def leaf_evaluator(leaf: Leaf, parameters: Mapping[str, Value]) -> LeafEvaluator
         if facts.complete:
             rows = facts.rows
             said = quick(rows)
-            if enough(said):
+            if said >= 0:
                 key = key_of(rows[said]) if key_of is not None else None
                 count, before, known, node = last
                 if count == len(rows) and before == said and known == key:
@@ -46,19 +45,6 @@ def leaf_evaluator(leaf: Leaf, parameters: Mapping[str, Value]) -> LeafEvaluator
         return long_way(kinds)
 
     return evaluate
-
-
-def _enough(leaf: Leaf, parameters: Mapping[str, Value]) -> Callable[[int], bool]:
-    """Whether what the quick look says makes the leaf true."""
-    if leaf.form is Form.ONE:
-        return (0).__le__
-    if leaf.form is not Form.COUNT:
-        return (1).__le__
-    least, most = filled(leaf.at_least, parameters), filled(leaf.at_most, parameters)
-    fewest = max(0, least) if isinstance(least, int) else 0
-    if not isinstance(most, int):
-        return fewest.__le__
-    return lambda count: fewest <= count <= most
 
 
 def _key_getter(leaf: Leaf) -> Callable[[Row], object] | None:

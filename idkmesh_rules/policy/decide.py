@@ -96,11 +96,9 @@ def _judge(
     for name, children, build in program.validators:
         node = build(tuple([nodes[child] for child in children]))
         outcomes.append(ValidatorOutcome(name, name in required, node, _status(node)))
-    outcomes.extend(
-        ValidatorOutcome(name, True, ProofNode(name, Form.VALIDATOR, Truth.NOT_APPLICABLE))
-        for name in required
-        if name not in bundle.validators
-    )
+    for name in required:
+        if name not in bundle.validators:
+            outcomes.append(ValidatorOutcome(name, True, ProofNode(name, Form.VALIDATOR, Truth.NOT_APPLICABLE)))
     return tuple(outcomes), tuple([nodes[name] for name in bundle.escalate])
 
 

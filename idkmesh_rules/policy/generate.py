@@ -24,7 +24,7 @@ def quick(rows):
         if {out}: continue
         if not ({met}): return -1
         count += 1
-    return count
+    return count if {enough} else -1
 """
 _FINDING = """\
 def quick(rows):
@@ -38,9 +38,10 @@ def quick(rows):
 
 
 def quick_look(leaf: Leaf, parameters: Mapping[str, Value]) -> Quick | None:
-    """How many facts are in scope, if each is certainly in it and meets `must` or is certainly out; else -1.
+    """How many facts are in scope, if the leaf is true, and each fact certainly in scope and right or certainly out.
 
-    For `one` it is the index of the only fact in scope. None for `some`, whose witnesses the long way lists anyway.
+    Else -1. For `one` it is the index of the only fact in scope. None for `some`, whose witnesses the long way lists
+    anyway.
     """
     if leaf.form is Form.SOME:
         return None
@@ -48,16 +49,25 @@ def quick_look(leaf: Leaf, parameters: Mapping[str, Value]) -> Quick | None:
     where = [_Terms(demand, leaf.kind, parameters, names) for demand in leaf.where]
     must = [_Terms(demand, leaf.kind, parameters, names) for demand in leaf.must]
     if leaf.form is Form.NONE:
-        source = _COUNTING.format(out="False", met=" or ".join(term.false for term in where) or "False")
+        source = _COUNTING.format(out="False", met=" or ".join(term.false for term in where) or "False", enough="count")
     else:
         template = _FINDING if leaf.form is Form.ONE else _COUNTING
         source = template.format(
             out=" or ".join(term.false for term in where) or "False",
             met=" and ".join(term.true for term in (*where, *must)) or "True",
+            enough=_within_bounds(leaf, parameters, names) if leaf.form is Form.COUNT else "count",
         )
     exec(_code(source), names)  # positions and names only, see the module's invariants
     found: Quick = names["quick"]
     return found
+
+
+def _within_bounds(leaf: Leaf, parameters: Mapping[str, Value], names: dict[str, Any]) -> str:
+    names["least"], names["most"] = filled(leaf.at_least, parameters), filled(leaf.at_most, parameters)
+    bounds = [
+        text for name, text in (("least", "count >= least"), ("most", "count <= most")) if names[name] is not None
+    ]
+    return " and ".join(bounds) or "True"
 
 
 @lru_cache(maxsize=512)

@@ -14,6 +14,7 @@ from idkmesh_rules.policy.problems import Problems, closest, shown, suggest
 from idkmesh_rules.policy.yaml_reader import Scalar
 
 MAX_NODES = 10_000
+MAX_DEPTH = 32
 _MOST_CYCLES = 20
 
 
@@ -159,13 +160,17 @@ def _leaves(named: Named, name: str) -> Iterator[Leaf]:
 def _size(named: Named, problems: Problems) -> None:
     # A condition that two others mention is proved in both places, so a ladder of pairs would double at every rung.
     sizes: dict[str, int] = {}
+    depths: dict[str, int] = {}
     edges = {owner: [name.text for name in names] for owner, names in named.mentions.items()}
     for name in TopologicalSorter(edges).static_order():
-        sizes[name] = 1 + sum(sizes[child] for child in edges.get(name, ()))
+        children = edges.get(name, ())
+        sizes[name] = min(1 + sum(sizes[child] for child in children), MAX_NODES + 1)
+        depths[name] = 1 + max((depths[child] for child in children), default=0)
     for root in named.roots:
         if sizes.get(root.text, 1) > MAX_NODES:
+            message = f"the proof of {root.text} would have more than {MAX_NODES} nodes"
+            problems.add(root.mark, message, "mention conditions in fewer places")
+        elif depths.get(root.text, 1) > MAX_DEPTH:
             problems.add(
-                root.mark,
-                f"the proof of {root.text} would have more than {MAX_NODES} nodes",
-                "mention conditions in fewer places",
+                root.mark, f"{root.text} combines conditions more than {MAX_DEPTH} deep", "combine them directly"
             )

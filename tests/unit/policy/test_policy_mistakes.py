@@ -523,3 +523,9 @@ def test_many_circles_are_told_up_to_a_bound():
     assert [problem.message.split(" goes")[0] for problem in caught.value.problems] == [
         f"r{n} → r{n}" for n in range(20)
     ]
+
+
+def test_a_long_chain_of_combinations_is_refused():
+    chain = "".join(f"  r{n}: {{all: [r{n + 1}]}}\n" for n in range(5000)) + "  r5000: {some: box.item}\n"
+    with pytest.raises(PolicyError, match="r0 combines conditions more than 32 deep"):
+        load(edit(("  few:", chain + "  few:"), (", few]", ", few, r0]")))
