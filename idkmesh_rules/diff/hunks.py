@@ -108,7 +108,7 @@ def _read_body(data: bytes, start: int, old: int, new: int) -> tuple[int, int, i
     """
     pos, added, removed, lines, closed, last = start, 0, 0, 0, False, 0
     while old or new:
-        signs, lengths = _next_lines(data, pos)
+        signs, lengths = _next_lines(data, pos, min(_WINDOW, 256 + 64 * (old + new)))
         run = _CONTENT.match(signs).end()  # type: ignore[union-attr]
         plus, minus = signs.count(b"+", 0, run), signs.count(b"-", 0, run)
         if run and run - plus <= old and run - minus <= new:
@@ -150,13 +150,17 @@ def _read_body(data: bytes, start: int, old: int, new: int) -> tuple[int, int, i
     return pos, added, removed, lines, closed
 
 
-def _next_lines(data: bytes, pos: int) -> tuple[bytes, Sequence[int]]:
-    """Return the first bytes of the next lines (LF for an empty one) and the lengths of these lines."""
+def _next_lines(data: bytes, pos: int, size: int) -> tuple[bytes, Sequence[int]]:
+    """Return the first bytes of the next lines (LF for an empty one) and the lengths of these lines.
+
+    One line is returned at least, if there is any, and no others than end within ``size`` bytes: a hunk of few lines must
+    not cost a large window.
+    """
     end = data.find(b"\n", pos, pos + _LONG)
     if end == -1:
         end = data.find(b"\n", pos)
         return (b"", ()) if end == -1 else (data[pos:pos + 1], (end - pos,))
-    end = data.rfind(b"\n", end, pos + _WINDOW)
+    end = data.rfind(b"\n", end, max(end + 1, pos + size))
     lines = data[pos:end].split(b"\n")
     signs = bytes([each[0] if each else _LF for each in lines]) if b"" in lines else bytes(map(_first_byte, lines))
     return signs, list(map(len, lines))

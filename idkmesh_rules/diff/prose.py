@@ -10,21 +10,23 @@ Invariants:
 import re
 from typing import Final, NamedTuple
 
-_LOUD: Final = re.compile(
-    rb"""^(?:[ \t>X-]|\xef\xbb\xbf)*(?:
-      diff[ ]- | ---[ ] | \+\+\+[ ] | \*\*\* | @@ | Index: | Prereq: | ===
+# What may stand before a disguised header; only `--- ` itself begins with one of these, so all else is tried just once.
+_DISGUISE: Final = rb"[ \t>X-]*"
+_HEADER: Final = (
+    rb"(?:\xef\xbb\xbf)?(?:%b---[ ]|%b+(?:" % (_DISGUISE, _DISGUISE)
+    + rb"""diff[ ]- | \+\+\+[ ] | \*\*\* | @@ | Index: | Prereq: | ===
     | (?:old|new|new[ ]file|deleted[ ]file)[ ]mode[ ] | (?:dis)?similarity[ ]index[ ] | index[ ][0-9a-f,]+\.\.
     | (?:rename|copy)[ ](?:from|to|old|new)[ ] | Binary[ ]files[ ] | Files[ ][^\n]*[ ]differ | GIT[ ]binary[ ]patch
-    | [0-9][0-9,]*[acdis][0-9,]*[ \t]*$ | [ad][0-9]+[ ][0-9]+[ \t]*$
-    )""",
-    re.MULTILINE | re.VERBOSE,
+    | [0-9][0-9,]*[acdis][0-9,]*[ \t]*\n | [ad][0-9]+[ ][0-9]+[ \t]*\n ))"""
 )
-_MAIL: Final = re.compile(
-    rb"""^(?: content-type: (?! [ \t]* text/plain [ \t]* (?:; [ \t]* charset= [!-:<-~]+ [ \t]*)? \n (?![ \t]) )
-    | content-transfer-encoding: (?! [ \t]* (?:7bit|8bit) [ \t]* \n (?![ \t]) ) )""",
-    re.MULTILINE | re.VERBOSE | re.IGNORECASE,
-)
+_MAIL: Final = rb"""
+    (?i: content-type: (?! [ \t]* text/plain [ \t]* (?:; [ \t]* charset= [!-:<-~]+ [ \t]*)? \n (?![ \t]) )
+    | content-transfer-encoding: (?! [ \t]* (?:7bit|8bit) [ \t]* \n (?![ \t]) ) )"""
+# Searching for a line end first is several times quicker than trying every byte for the start of a line.
+_LOUD: Final = tuple(re.compile(rb"\n(?:%b)" % each, re.VERBOSE) for each in (_HEADER, _MAIL))
+_LOUD_FIRST: Final = re.compile(rb"%b|%b" % (_HEADER, _MAIL), re.VERBOSE)
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]")
+_BLANK: Final = re.compile(rb"\n*+")
 _EMPTY_LINES: Final = re.compile(rb"\n{2,}")
 
 
@@ -35,18 +37,26 @@ class Prose(NamedTuple):
     first: int | None
 
 
+def skip_blank(data: bytes, start: int, end: int) -> int:
+    """Return the offset of the first line from ``start`` to ``end`` that is not empty, or ``end``."""
+    blank = _BLANK.match(data, start, end)
+    return blank.end() if blank else start
+
+
 def first_loud_line(data: bytes, start: int, end: int) -> int | None:
     """Return the offset of the first line from ``start`` to ``end`` (whole lines) that is not inert."""
-    found = (pattern.search(data, start, end) for pattern in (_LOUD, _MAIL, _CONTROL))
-    return min((data.rfind(b"\n", 0, each.start()) + 1 for each in found if each), default=None)
+    if start == 0 and _LOUD_FIRST.match(data, 0, end):
+        return 0
+    loud = [found.start() + 1 for pattern in _LOUD if (found := pattern.search(data, max(start - 1, 0), end))]
+    if control := _CONTROL.search(data, start, end):
+        loud.append(data.rfind(b"\n", 0, control.start()) + 1)
+    return min(loud, default=None)
 
 
 def count_lines(data: bytes, start: int, end: int) -> Prose:
     """Count the lines from ``start`` to ``end`` (whole lines) that are not empty."""
-    first = start
-    while first < end and data[first] == 10:
-        first += 1
-    if first >= end:
+    first = skip_blank(data, start, end)
+    if first == end:
         return Prose(0, None)
     empty = sum(found.end() - found.start() - 1 for found in _EMPTY_LINES.finditer(data, first, end))
     return Prose(data.count(b"\n", first, end) - empty, first)

@@ -19,8 +19,11 @@ def run(tree: Tree, command: tuple[str, ...], patch: bytes) -> tuple[bool, set[s
     """Apply a patch to a fresh tree; return whether the program was content, and which paths changed."""
     tree.reset()
     environment = {**_QUIET, "GIT_CEILING_DIRECTORIES": str(tree.outer)}
-    done = subprocess.run(command, input=patch, cwd=tree.root, env=environment, capture_output=True, check=False,
-    timeout=60)
+    try:
+        done = subprocess.run(command, input=patch, cwd=tree.root, env=environment, capture_output=True, check=False, timeout=10)
+    except subprocess.TimeoutExpired:
+        # GNU patch tries every line up to a hunk's start, however large that number is.
+        return False, tree.changed()
     return done.returncode == 0, tree.changed()
 
 

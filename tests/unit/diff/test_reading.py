@@ -237,6 +237,18 @@ def test_binary_is_told():
     assert not read_patch(OK).files[0].binary
 
 
+@pytest.mark.parametrize("size", range(1, 53))
+def test_a_line_of_binary_content_of_every_length(size):
+    letter = chr(size + 64) if size <= 26 else chr(size + 70)
+    block = b"literal 99\n" + letter.encode() + b"0" * (5 * -(-size // 4)) + b"\n\n"
+    head = GIT + b"index 1234567..89abcde 100644\nGIT binary patch\n"
+    assert read_patch(head + block).problem is None
+    for wrong in (block.replace(b"00000", b"", 1), block.replace(b"0", b"000000", 1), block.replace(b"0", b"", 1)):
+        problem = read_patch(head + wrong).problem
+        assert problem is not None
+        assert (problem.reason, problem.line) == ("malformed", 5)
+
+
 def test_paths_come_with_their_sides():
     data = b"".join(ACCEPTED[name][0] for name in ("modified", "created", "renamed")) + (
         b"diff --git a/c b/d\ncopy from c\ncopy to d\ndiff --git a/e b/e\ndeleted file mode 100644\n")
