@@ -120,10 +120,8 @@ def main() -> None:
         compare("real history", history(options.history), repeat, memory=False)
     else:
         print("real history: no such directory (--history)")
-    largest = 1 if options.quick else 10
-    slope("files", many_files, (100, 1_000, 10_000, 10_000 * largest))
-    slope("hunks", many_hunks, (100, 1_000, 10_000, 10_000 * largest))
-    slope("lines", long_content, (1_000, 10_000, 100_000, 100_000 * largest))
+    for name, make, least in (("files", many_files, 100), ("hunks", many_hunks, 100), ("lines", long_content, 1_000)):
+        slope(name, make, tuple(least * 10**power for power in range(3 if options.quick else 4)))
 
 
 if __name__ == "__main__":

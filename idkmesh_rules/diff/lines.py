@@ -56,6 +56,13 @@ def changed_lines(patch: Patch, side: LineSide) -> Iterator[ChangedLine]:
                     yield ChangedLine(file, path, index, number, line[1:])
 
 
+def texts(patch: Patch, file: PatchFile, side: LineSide) -> list[bytes]:
+    """Return only the bytes of a file's added or removed lines, which is several times quicker than `changed_lines`."""
+    sign = _sign(side)[0]
+    return [line[1:] for hunk in file.hunks for line in patch.data[hunk.start:hunk.end - 1].split(b"\n")
+            if line and line[0] == sign]
+
+
 def find_line(patch: Patch, text: bytes, *, side: LineSide, match: Match) -> LineHit | None:
     """Return the first added or removed line that is ``text`` (``whole``), or has it in it (``substring``), or None."""
     if b"\n" in text:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from idkmesh_rules.diff.lines import changed_lines
+from idkmesh_rules.diff.lines import texts
 from idkmesh_rules.diff.values import Patch, PatchFile
 
 Verdict = Literal["agrees", "disagrees", "none"]
@@ -33,10 +33,6 @@ def second_opinion(patch: Patch, *, max_bytes: int = 2**20) -> SecondOpinion:
         return SecondOpinion("none", "the patch is refused")
     if len(patch.data) > max_bytes:
         return SecondOpinion("none", f"the patch has over {max_bytes:,} bytes")
-    mine: dict[int, tuple[list[bytes], list[bytes]]] = {}
-    for side, which in (("added", 0), ("removed", 1)):
-        for line in changed_lines(patch, side):  # type: ignore[arg-type]
-            mine.setdefault(line.file.index, ([], []))[which].append(line.text)
     compared = left_out = 0
     for file in patch.files:
         if not file.hunks:
@@ -46,7 +42,7 @@ def second_opinion(patch: Patch, *, max_bytes: int = 2**20) -> SecondOpinion:
             left_out += 1
             continue
         compared += 1
-        if (why := _difference(text, *mine[file.index])) is not None:
+        if (why := _difference(text, texts(patch, file, "added"), texts(patch, file, "removed"))) is not None:
             return SecondOpinion("disagrees", f"in the section at line {file.line} the other parser {why}")
     if left_out:
         return SecondOpinion("none", f"{left_out} of {left_out + compared} sections with text have characters that the "
