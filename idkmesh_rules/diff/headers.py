@@ -7,8 +7,7 @@ Invariants:
 """
 
 import re
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from idkmesh_rules.diff import names
 from idkmesh_rules.diff.refusal import Refusal, quote
@@ -39,8 +38,7 @@ _EMPTY_BLOBS: Final = (b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
 Content = Literal["hunks", "binary", "none"]
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """What a section's header says: where its content begins (``end``), and of which kind it is."""
 
     end: int

@@ -7,6 +7,7 @@ Invariants:
 * Empty lines are not prose.
 """
 
+import functools
 import re
 from typing import Final, NamedTuple
 
@@ -22,10 +23,7 @@ _HEADER: Final = (
 _MAIL: Final = rb"""
     (?i: content-type: (?! [ \t]* text/plain [ \t]* (?:; [ \t]* charset= [!-:<-~]+ [ \t]*)? \n (?![ \t]) )
     | content-transfer-encoding: (?! [ \t]* (?:7bit|8bit) [ \t]* \n (?![ \t]) ) )"""
-# Searching for a line end first is several times quicker than trying every byte for the start of a line.
-_LOUD: Final = tuple(re.compile(rb"\n(?:%b)" % each, re.VERBOSE) for each in (_HEADER, _MAIL))
-_LOUD_FIRST: Final = re.compile(rb"%b|%b" % (_HEADER, _MAIL), re.VERBOSE)
-_CONTROL: Final = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]")
+_CONTROL: Final = rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]"
 _BLANK: Final = re.compile(rb"\n*+")
 _EMPTY_LINES: Final = re.compile(rb"\n{2,}")
 
@@ -37,6 +35,22 @@ class Prose(NamedTuple):
     first: int | None
 
 
+class _Patterns(NamedTuple):
+    """What is not inert: on the first line, on a later one (header or mail), and anywhere."""
+
+    first: re.Pattern[bytes]
+    later: tuple[re.Pattern[bytes], ...]
+    anywhere: re.Pattern[bytes]
+
+
+@functools.cache
+def _patterns() -> _Patterns:
+    """Compile when prose is met: most patches have none, and these patterns take milliseconds."""
+    # Searching for a line end first is several times quicker than trying every byte for the start of a line.
+    later = tuple(re.compile(rb"\n(?:%b)" % each, re.VERBOSE) for each in (_HEADER, _MAIL))
+    return _Patterns(re.compile(rb"%b|%b" % (_HEADER, _MAIL), re.VERBOSE), later, re.compile(_CONTROL))
+
+
 def skip_blank(data: bytes, start: int, end: int) -> int:
     """Return the offset of the first line from ``start`` to ``end`` that is not empty, or ``end``."""
     blank = _BLANK.match(data, start, end)
@@ -45,10 +59,13 @@ def skip_blank(data: bytes, start: int, end: int) -> int:
 
 def first_loud_line(data: bytes, start: int, end: int) -> int | None:
     """Return the offset of the first line from ``start`` to ``end`` (whole lines) that is not inert."""
-    if start == 0 and _LOUD_FIRST.match(data, 0, end):
+    if start == end:
+        return None
+    patterns = _patterns()
+    if start == 0 and patterns.first.match(data, 0, end):
         return 0
-    loud = [found.start() + 1 for pattern in _LOUD if (found := pattern.search(data, max(start - 1, 0), end))]
-    if control := _CONTROL.search(data, start, end):
+    loud = [found.start() + 1 for each in patterns.later if (found := each.search(data, max(start - 1, 0), end))]
+    if control := patterns.anywhere.search(data, start, end):
         loud.append(data.rfind(b"\n", 0, control.start()) + 1)
     return min(loud, default=None)
 

@@ -5,7 +5,7 @@ Invariants:
 * ``read_patch`` is total: any bytes give a `Patch`, with a problem or without.
 * A common section is read by one pattern that accepts less than the careful reading does; where it does not match, the
   careful reading decides, and it alone refuses.
-* Nothing of the content is copied or decoded.
+* Nothing of the content is decoded, and no more of it than a window is copied at a time.
 """
 
 from typing import Final

@@ -6,6 +6,7 @@ Invariants:
 * Input that passes has no NUL, is not empty, ends in LF, and has no line over its limit.
 """
 
+import functools
 import re
 from typing import Final
 
@@ -13,14 +14,13 @@ from idkmesh_rules.diff.headers import DIFF_GIT
 from idkmesh_rules.diff.refusal import Refusal, quote
 from idkmesh_rules.diff.values import DiffLimits
 
-_FORMATS: Final = re.compile(
+_FORMATS: Final = (
     rb"""^(?: (?P<ansi> \x1b\[ ) | (?P<begin> \*\*\*[ ]Begin[ ]Patch )
     | (?P<context> \*\*\*[ ][^\n]*\n---[ ] | \*{15} )
     | (?P<combined> diff[ ]--(?:cc|combined)[ ] | @@@ )
     | (?P<traditional> ---[ ][^\n]*\n\+\+\+[ ] ) | (?P<malformed> @@ )
     | (?P<normal> [0-9]+(?:,[0-9]+)?[acd][0-9]+(?:,[0-9]+)?\r?\n[<>][ ] ) | (?P<ed> [0-9]+(?:,[0-9]+)?[acdis]\r?\n )
-    | (?P<rcs> [ad][0-9]+[ ][0-9]+\r?\n ) )""",
-    re.MULTILINE | re.VERBOSE,
+    | (?P<rcs> [ad][0-9]+[ ][0-9]+\r?\n ) )"""
 )
 _MESSAGES: Final = {
     "ansi": "colour codes stand before the text",
@@ -58,6 +58,11 @@ def screen(data: bytes, limits: DiffLimits) -> None:
         start = end + 1
 
 
+@functools.cache
+def _formats() -> re.Pattern[bytes]:
+    return re.compile(_FORMATS, re.MULTILINE | re.VERBOSE)
+
+
 def has_section(data: bytes) -> bool:
     """Tell whether any line begins ``diff --git``."""
     return data.startswith(DIFF_GIT) or b"\n" + DIFF_GIT in data
@@ -65,7 +70,8 @@ def has_section(data: bytes) -> bool:
 
 def refuse_other_format(data: bytes, line_start: int | None = None) -> None:
     """Refuse input by the first line that begins another format, or by the line at ``line_start``; raises `Refusal`."""
-    found = _FORMATS.search(data) if line_start is None else _FORMATS.match(data, line_start)
+    formats = _formats()
+    found = formats.search(data) if line_start is None else formats.match(data, line_start)
     if found and found.lastgroup:
         reason = "begin-patch" if found.lastgroup == "begin" else found.lastgroup
         raise Refusal(reason, found.start(), f"{_MESSAGES[found.lastgroup]}: {quote(data, found.start())}")

@@ -335,6 +335,8 @@ def test_bounds_that_are_just_met_are_no_trouble():
     data = OK + OTHER
     exact = DiffLimits(max_bytes=len(data), max_files=2, max_hunks=2, max_line_bytes=len(GIT), max_name_bytes=10)
     assert read_patch(data, exact).well_formed
+    two = OK + HUNK.replace(b"-1,3 +1,4", b"-9,3 +10,4")
+    assert read_patch(two, DiffLimits(max_hunks=2)).well_formed
 
 
 def test_prose_is_counted_up_to_a_later_problem():
