@@ -11,7 +11,7 @@ from idkmesh_rules.model.bundle import Form, Leaf, Mark
 from idkmesh_rules.model.facts import KindFacts, Row, Value
 from idkmesh_rules.model.proof import LISTED, LeafProof, ProofNode, RowProof
 from idkmesh_rules.model.truth import Truth, conjunction, disjunction
-from idkmesh_rules.policy.generate import quick_look
+from idkmesh_rules.policy.generate import Quick, quick_look
 from idkmesh_rules.policy.predicate import filled
 from idkmesh_rules.policy.scan import Part, part, scanner
 from idkmesh_rules.policy.tables import table_for
@@ -19,18 +19,28 @@ from idkmesh_rules.policy.tables import table_for
 LeafEvaluator = Callable[[Mapping[str, KindFacts]], ProofNode]
 NodeBuilder = Callable[[tuple[ProofNode, ...]], ProofNode]
 
+_MANY = 64
+
 
 def leaf_evaluator(leaf: Leaf, parameters: Mapping[str, Value]) -> LeafEvaluator:
-    """The evaluator of one leaf, over the kinds of a store: a quick look, and the long way where that declines."""
-    quick, long_way = quick_look(leaf, parameters), _long_way(leaf, parameters)
-    if quick is None:
-        return long_way
-    kind_name, key_of = leaf.kind.name, _key_getter(leaf)
+    """The evaluator of one leaf, over the kinds of a store: a quick look, and the long way where that declines.
+
+    The quick look is generated when it pays: for many facts, or when the same leaf is asked again. A command that
+    decides once about a small candidate would spend more on generating it than on deciding.
+    """
+    long_way, kind_name, key_of = _long_way(leaf, parameters), leaf.kind.name, _key_getter(leaf)
     last: tuple[int, int, object, ProofNode] = (-1, -1, None, ProofNode(leaf.name, leaf.form))
+    quick: Quick | None = None
+    asked = False
 
     def evaluate(kinds: Mapping[str, KindFacts]) -> ProofNode:
-        nonlocal last
+        nonlocal asked, last, quick
         facts = kinds[kind_name]
+        if quick is None:
+            if not asked and len(facts.rows) < _MANY:
+                asked = True
+                return long_way(kinds)
+            quick = quick_look(leaf, parameters) or _declines
         if facts.complete:
             rows = facts.rows
             said = quick(rows)
@@ -45,6 +55,10 @@ def leaf_evaluator(leaf: Leaf, parameters: Mapping[str, Value]) -> LeafEvaluator
         return long_way(kinds)
 
     return evaluate
+
+
+def _declines(rows: tuple[Row, ...]) -> int:
+    return -1
 
 
 def _key_getter(leaf: Leaf) -> Callable[[Row], object] | None:
