@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import product
+from math import prod
 from typing import NamedTuple
 
 from idkmesh_rules.model.bundle import Demand, Operator
@@ -21,7 +22,7 @@ from idkmesh_rules.model.facts import FactKind, Field, FieldType, Invariant, Unk
 from idkmesh_rules.model.truth import Truth
 from idkmesh_rules.policy.predicate import filled, test_of
 
-MAX_ROWS = 5_000
+MAX_CELLS = 60_000
 UNOBSERVED = Unknown("not observed")
 
 _OPAQUE = (Operator.GLOB, Operator.CONTAINS)
@@ -60,7 +61,7 @@ def atoms(demands: Iterable[Demand], parameters: Mapping[str, Value]) -> Conjunc
 
 
 class TooManyRows(Exception):
-    """The demands tell more than `MAX_ROWS` rows apart, so that nothing is said about them."""
+    """The demands tell so many rows apart that they would fill more than `MAX_CELLS`; nothing is said about them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ def rows(kind: FactKind, wanted: Iterable[Atom], *, unknowns: Unknowns) -> list[
                 for value, truths in _domain(_field(kind, name), own, False, unknowns)
             ]
         )
-    _check_size(parts)
+    _check_size(parts, sum(len(part[0].truths) for part in parts))
     found = parts.pop() if parts else [AbstractRow({}, {})]
     for part in parts:
         found = [
@@ -141,7 +142,7 @@ def _tied(
     """The rows of fields that invariants tie together, those with the same truths once."""
     names = sorted(tied, key=kind.index.__getitem__)
     domains = [_domain(_field(kind, name), told.get(name, ()), True, unknowns) for name in names]
-    _check_size(domains)
+    _check_size(domains, sum(map(len, told.values())))
     possible = [_Possible(kind, law, names, unknowns) for law in finite_invariants(kind) if tied.issuperset(law.fields)]
     distinct: dict[tuple[tuple[tuple[Atom, Truth], ...], ...], AbstractRow] = {}
     for values in product(*domains):
@@ -152,11 +153,8 @@ def _tied(
     return list(distinct.values())
 
 
-def _check_size(domains: Iterable[Sized]) -> None:
-    size = 1
-    for domain in domains:
-        size *= len(domain)
-    if size > MAX_ROWS:
+def _check_size(domains: Iterable[Sized], columns: int) -> None:
+    if prod(map(len, domains)) * columns > MAX_CELLS:
         raise TooManyRows
 
 
@@ -170,6 +168,8 @@ _AbstractValue = tuple[Value | Unknown, tuple[tuple[Atom, Truth], ...]]
 @lru_cache(maxsize=1024)
 def _domain(declared: Field, told: tuple[Atom, ...], bound: bool, unknowns: Unknowns) -> tuple[_AbstractValue, ...]:
     """The values of a field that atoms tell apart (all of them, if an invariant binds it), with the atoms' truths."""
+    if len(told) ** 2 > MAX_CELLS:
+        raise TooManyRows
     tests = [(atom, test_of(atom.operator, atom.operands)) for atom in told]
     values: list[_AbstractValue] = [
         (value, tuple([(atom, test(value)) for atom, test in tests])) for value in _samples(declared, told)
@@ -209,7 +209,7 @@ def _other_texts(
         text for number in range(len(literals) + 1) if (text := f"some other text{number or ''}") not in literals
     )
     opaque = [atom for atom in told if atom.operator in _OPAQUE]
-    if 1 << len(opaque) > MAX_ROWS:
+    if len(told) << len(opaque) > MAX_CELLS:
         raise TooManyRows
     plain = [(atom, test(other)) for atom, test in tests if atom.operator not in _OPAQUE]
     for truths in product((Truth.TRUE, Truth.FALSE), repeat=len(opaque)):

@@ -59,6 +59,11 @@ class Claim:
         scopes = [atom for scope, _fewest, _most in self.bounds for atom in scope]
         return tuple(dict.fromkeys((*self.where, *self.must, *scopes)))
 
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields that the claim speaks of."""
+        return frozenset([atom.field for atom in self.atoms])
+
 
 def claim(leaf: Leaf, parameters: Mapping[str, Value]) -> Claim:
     """The claim of a leaf under `parameters`."""
@@ -93,10 +98,11 @@ def implied(goal: Claim, given: Sequence[Claim], unknowns: Unknowns) -> Gap | No
         return Gap(f"nothing demands that all {kind.name} facts were seen")
     with suppress(TooManyRows):
         return _Proof(kind, known, unknowns).gap(goal)
-    with suppress(TooManyRows):
-        # What weaker claims can't prove isn't thereby shown to be wrong, so their gap would mislead.
-        if _Proof(kind, _narrowed(goal, known), unknowns).gap(goal) is None:
-            return None
+    # Too many together. What some of them can't prove isn't thereby shown to be wrong, so that their gaps would mislead.
+    for fewer in (*([each] for each in known), _narrowed(goal, known)):
+        with suppress(TooManyRows):
+            if _Proof(kind, fewer, unknowns).gap(goal) is None:
+                return None
     return Gap(f"the conditions over {kind.name} tell too many cases apart for a proof; split them")
 
 
@@ -130,7 +136,7 @@ class _Proof:
         self._kind = kind
         self._unknowns = unknowns
         self._given = given
-        self._groups = [frozenset([atom.field for atom in each.atoms]) for each in given]
+        self._groups = [each.fields for each in given]
         self._found: dict[Conjunction, tuple[AbstractRow, ...]] = {}
 
     def gap(self, goal: Claim) -> Gap | None:

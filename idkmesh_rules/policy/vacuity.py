@@ -7,7 +7,7 @@ condition is judged alone, and what mentions one is never called superfluous, be
 
 from collections.abc import Mapping
 
-from idkmesh_rules.model.bundle import Bundle, Combination, Condition, Demand, Form, Leaf, Mark, OnEmpty, ParameterRef
+from idkmesh_rules.model.bundle import Bundle, Demand, Form, Leaf, Mark, OnEmpty, ParameterRef
 from idkmesh_rules.model.facts import FieldType, Value
 from idkmesh_rules.model.truth import Truth
 from idkmesh_rules.policy.abstract import (
@@ -20,8 +20,7 @@ from idkmesh_rules.policy.abstract import (
     linked_fields,
     rows,
 )
-from idkmesh_rules.policy.cases import Case, cases
-from idkmesh_rules.policy.entail import Claim, claim, implied
+from idkmesh_rules.policy.neighbours import check_neighbours
 from idkmesh_rules.policy.predicate import filled
 from idkmesh_rules.policy.problems import Problems
 
@@ -36,14 +35,7 @@ def check_meaning(bundle: Bundle, problems: Problems) -> None:
             _Alone(leaf, defaults, problems).check()
     if problems:
         return
-    conjunctions: list[tuple[str, tuple[str, ...]]] = [
-        (name, each.children)
-        for name, each in bundle.conditions.items()
-        if isinstance(each, Combination) and each.form is Form.ALL
-    ]
-    conjunctions += [(each.id, each.children) for each in bundle.validators.values()]
-    for owner, names in conjunctions:
-        _check_neighbours(owner, names, bundle.conditions, problems)
+    check_neighbours(bundle, problems)
 
 
 class _Alone:
@@ -150,60 +142,3 @@ class _Alone:
             return False
         tied = linked_fields(self._leaf.kind, (own.field,), ())
         return any(other.field in tied for other in part + context if other is not own)
-
-
-def _check_neighbours(
-    owner: str, names: tuple[str, ...], conditions: Mapping[str, Condition], problems: Problems
-) -> None:
-    """Report each conjunct that follows from the others, later ones first; what was reported is no reason any more."""
-    kept = list(names)
-    claims = _Claims(conditions)
-    for name in reversed(names):
-        others = [other for other in kept if other != name]
-        if claims.follows(name, others):
-            kept.remove(name)
-            alone = next((other for other in others if claims.follows(name, [other])), None)
-            reason = alone or "its neighbours"
-            problems.add(
-                conditions[name].mark or Mark(1, 1),
-                f"in {owner}, {name} follows from {reason}",
-                f"remove {name} from {owner}, or change what it demands",
-            )
-
-
-class _Claims:
-    """What named conditions claim, apart from leaves that mention a parameter."""
-
-    def __init__(self, conditions: Mapping[str, Condition]) -> None:
-        self._conditions = conditions
-        leaves = [leaf for leaf in conditions.values() if isinstance(leaf, Leaf) and not _mentions_parameter(leaf)]
-        self._claims = {leaf.name: claim(leaf, {}) for leaf in leaves}
-
-    def follows(self, name: str, others: list[str]) -> bool:
-        """Whether a condition passes in each case in which the others do, at least one of which is then true."""
-        wanted = cases((name,), self._conditions)
-        if not all(leaf.name in self._claims for case in wanted for leaf in case):
-            return False
-        kinds = {leaf.kind.name for case in wanted for leaf in case}
-        return all(self._in_case(wanted, kinds, given) for given in cases(others, self._conditions))
-
-    def _in_case(self, wanted: tuple[Case, ...], kinds: set[str], given: Case) -> bool:
-        if all(leaf.on_empty is OnEmpty.NOT_APPLICABLE for leaf in given):
-            return False  # the others may all be not applicable, and then this one makes the conjunction true
-        known = [self._claims[leaf.name] for leaf in given if leaf.kind.name in kinds and leaf.name in self._claims]
-        return any(all(self._implied(self._claims[leaf.name], known) for leaf in case) for case in wanted)
-
-    def _implied(self, goal: Claim, known: list[Claim]) -> bool:
-        # What nobody else speaks of can't follow from the others; asking the prover would only cost time.
-        tied = linked_fields(goal.leaf.kind, [atom.field for atom in goal.atoms], ())
-        alone = goal.atoms and all(
-            each.atoms and tied.isdisjoint([atom.field for atom in each.atoms]) for each in known
-        )
-        return not alone and implied(goal, known, Unknowns.ANY) is None
-
-
-def _mentions_parameter(leaf: Leaf) -> bool:
-    bounds = (leaf.at_least, leaf.at_most)
-    return any(
-        isinstance(operand, ParameterRef) for operand in (*bounds, *(each for d in leaf.demands for each in d.operands))
-    )

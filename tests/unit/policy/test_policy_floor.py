@@ -199,6 +199,18 @@ def test_a_wide_must_is_proved_demand_by_demand() -> None:
     assert "which demands patch-not-empty: " in problem.message
 
 
+def test_a_condition_that_states_the_floor_is_found_in_a_crowd() -> None:
+    """All conditions at once would tell too many facts apart; the one that matters suffices."""
+    crowd = [
+        f"c{n}: {{every: box.item, where: {{name: n{n}}}, must: {{weight: {n}}}, on_empty: pass}}" for n in range(300)
+    ]
+    stated = "a: {every: box.item, must: {sound: true}, on_empty: fail}"
+    linking = "l: {every: box.item, where: {weight: {at_least: 1}}, must: {open: false}, on_empty: pass}"
+    assert prove_floor(bundle(*crowd, stated, linking), Floor("unified_diff", (SOUND,)), {}) == ()
+    (problem,) = prove_floor(bundle(*crowd, linking, "s: {some: box.item}"), Floor("unified_diff", (SOUND,)), {})
+    assert "tell too many cases apart" in problem.message
+
+
 def test_many_globs_are_too_many_cases() -> None:
     conditions = [
         f"c{n}: {{every: box.item, where: {{name: {{glob: [d{n}/**]}}}}, must: {{weight: {n}}}, on_empty: pass}}"

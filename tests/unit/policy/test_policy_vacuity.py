@@ -276,3 +276,18 @@ def test_a_condition_is_spelled_as_it_was_written() -> None:
     text = edit(("{count: box.item, at_most: {parameter: most}}", written))
     loaded = load(text).conditions["few"]
     assert leaf_text(loaded) == written
+
+
+@pytest.mark.parametrize(("crowd", "told"), [(16, True), (17, False)])
+def test_of_a_crowd_over_the_same_fields_nothing_is_said(crowd: int, told: bool) -> None:
+    many = [
+        f"c{n}: {{every: box.item, where: {{name: n{n}}}, must: {{weight: {n}}}, on_empty: pass}}"
+        for n in range(crowd - 1)
+    ]
+    last = "z: {every: box.item, where: {name: n0}, must: {weight: {at_most: 0}}, on_empty: pass}"
+    text = conjunction(*many, "y: {some: box.item, where: {weight: 7}}", last)
+    if told:
+        (sentence,) = mistakes(text.replace("  z: {", "  ▸z: {"))
+        assert "in check, z follows from c0" in sentence
+    else:
+        load(text)
