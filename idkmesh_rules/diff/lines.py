@@ -81,10 +81,8 @@ def find_line(patch: Patch, text: bytes, *, side: LineSide, match: Match) -> Lin
         file, hunk = place
         start = data.rfind(b"\n", 0, found + ahead) + 1
         line_end = data.find(b"\n", start)
-        # An empty text is in a line's content, but a hit on the sign alone is not.
-        first = max(found + ahead, start + 1) if match == "substring" else start
-        if data[start:start + 1] == sign and (match == "whole" or data.startswith(text, first)
-                                              or data.find(text, start + 1, line_end) != -1):
+        # What was found may begin with the sign, which is no part of the line.
+        if data[start:start + 1] == sign and (match == "whole" or data.find(text, start + 1, line_end) != -1):
             return _hit(patch, file, hunk, start, line_end, side)
         pos = line_end if match == "whole" else line_end + 1
     return None
