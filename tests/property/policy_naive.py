@@ -49,13 +49,26 @@ def not_(value: str) -> str:
     return {T: F, F: T, U: U}[value]
 
 
-def leaf(rule: Leaf, store: FactStore) -> str:
+def judged_facts(rule: Leaf, store: FactStore) -> list[tuple[str, str]]:
+    """What `where` and `must` say of each fact; under `none` all facts are in scope, and `where` is what must not hold."""
     facts = store[rule.kind.name]
     judged = []
     for row in facts.rows:
         where = both([demand(asked, row, facts) for asked in rule.where])
         must = both([demand(asked, row, facts) for asked in rule.must])
         judged.append((T, not_(where)) if rule.form is Form.NONE else (where, must))
+    return judged
+
+
+def scope(rule: Leaf, store: FactStore) -> tuple[int, int]:
+    """How many facts are in scope, and how many perhaps."""
+    judged = [where for where, _must in judged_facts(rule, store)]
+    return judged.count(T), judged.count(U)
+
+
+def leaf(rule: Leaf, store: FactStore) -> str:
+    facts = store[rule.kind.name]
+    judged = judged_facts(rule, store)
     complete = facts.complete
     in_scope = [must for where, must in judged if where == T]
     perhaps = [must for where, must in judged if where == U]

@@ -10,6 +10,7 @@ from idkmesh_rules.model.facts import FactStore
 from idkmesh_rules.model.proof import Decision, ProofNode, Recommendation, causes
 from idkmesh_rules.model.truth import Truth
 from idkmesh_rules.policy import decide, decide_unsafe_without_floor, decision_document
+from idkmesh_rules.policy.generate import quick_look
 from tests.property import policy_naive as naive
 from tests.property.policy_strategies import ITEM, LID, bundles, facts, leaves, refinements, store, stores
 
@@ -50,14 +51,33 @@ def test_agreement(bundle: Bundle, facts_seen: FactStore, floor: Floor, required
     assert decision.floor.decides == (decision.recommendation is not bare.recommendation)
 
 
-@settings(max_examples=400)
-@given(leaves("leaf"), stores())
-def test_leaf_agreement(leaf: Leaf, facts_seen: FactStore) -> None:
-    """The same for a leaf alone, so that no combination hides a difference."""
+@settings(max_examples=300)
+@given(leaves("leaf"), st.lists(stores(), min_size=3, max_size=6))
+def test_leaf_agreement(leaf: Leaf, many: list[FactStore]) -> None:
+    """The same for a leaf alone, so that no combination hides a difference, over several fact sets in a row."""
     bundle = single(leaf)
-    for _time in range(3):  # the long way, the quick look, and what the quick look kept
+    for facts_seen in (*many, *many):  # the long way once, then the quick look and what it kept
         decision = decide_unsafe_without_floor(bundle, facts_seen, parameters={}, required=("first",))
-        assert decision.validators[0].node.children[0].value.letter == naive.leaf(leaf, facts_seen)
+        node = decision.validators[0].node.children[0]
+        assert node.value.letter == naive.leaf(leaf, facts_seen)
+        assert node.leaf is not None
+        assert (node.leaf.in_scope, node.leaf.perhaps_in_scope) == naive.scope(leaf, facts_seen)
+
+
+@settings(max_examples=500)
+@given(leaves("leaf"), st.lists(stores(), min_size=2, max_size=4))
+def test_the_quick_look_answers_only_what_the_tables_would(leaf: Leaf, many: list[FactStore]) -> None:
+    """Where it doesn't decline, the leaf is true, no fact is in doubt, and it counted those in scope (or found the one)."""
+    quick = quick_look(leaf, {})
+    for each in many:
+        seen = replace(each[leaf.kind.name], complete=True)
+        said = quick(seen.rows) if quick is not None else -1
+        if said >= 0:
+            whole = FactStore({leaf.kind.name: seen})
+            assert naive.leaf(leaf, whole) == "T"
+            in_scope = [n for n, (where, _must) in enumerate(naive.judged_facts(leaf, whole)) if where == "T"]
+            assert naive.scope(leaf, whole) == (len(in_scope), 0)
+            assert said == (in_scope[0] if leaf.form is Form.ONE else len(in_scope))
 
 
 def single(*conditions: Leaf) -> Bundle:

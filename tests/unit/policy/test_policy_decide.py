@@ -17,6 +17,8 @@ from idkmesh_rules.policy import (
     load_bundle,
     violations,
 )
+from idkmesh_rules.policy.generate import quick_look
+from tests.property import policy_naive as naive
 from tests.property.policy_strategies import GONE, ITEM, KINDS, LID, facts, item, lid, store
 
 HEAD = 'schema_version: "1.0"\nbundle: {id: demo, version: 1.0.0, owner: me, backend: unified_diff}\n'
@@ -163,6 +165,46 @@ def test_a_kept_node_is_not_confused_with_another_fact() -> None:
             loaded, boxed(item(name, "red", True)), parameters={}, required=("check",)
         )
         assert decision.validators[0].node.children[0].leaf.rows[0].key == (("name", name),)
+
+
+@pytest.mark.parametrize("rule", [ONE, "{count: box.item, at_most: 1}", SOME, EVERY % "fail"])
+def test_a_kept_node_never_stands_for_other_deciding_facts(rule: str) -> None:
+    """Stores that look alike by their numbers, one after the other: each is told by its own facts."""
+    loaded = bundle(LEAF % rule)
+    shut = "every" in rule
+    for names in (("a", "z"), ("a", "z"), ("b", "z"), ("b", "z"), ("b", "c")):
+        seen = boxed(*[item(name, "red", not shut) for name in names])
+        decision = decide_unsafe_without_floor(loaded, seen, parameters={}, required=("check",))
+        listed = decision.validators[0].node.children[0].leaf.rows
+        assert tuple(row.key[0][1] for row in listed) == names
+
+
+# a demand, a value that meets it for certain, and values on either side of it
+SIDES = {
+    "weight: 2": (2, (1, 3, None)),
+    "weight: {in: [1, 2]}": (2, (0, 1, 3, None)),
+    "weight: {not: 2}": (1, (2, 3, None)),
+    "weight: {not: [1, 2]}": (3, (0, 1, 2, None)),
+    "weight: {at_least: 2}": (5, (1, 2, 3, None)),
+    "weight: {at_most: 2}": (0, (1, 2, 3, None)),
+    "label: {contains: xy}": ("axyz", ("x", "xy", "yx", None)),
+    "label: {glob: ['src/**']}": ("src/a", ("src/b/c", "src", "x", None)),
+    "label: {not: x}": ("y", ("x", "xx", None)),
+}
+
+
+@pytest.mark.parametrize(("asked", "met", "others"), [(asked, *rest) for asked, rest in SIDES.items()], ids=SIDES)
+def test_the_quick_look_is_certain_on_both_sides_of_a_demand(asked: str, met: object, others: tuple) -> None:
+    """It counts a fact that meets the demand, passes over one that doesn't, and declines where that is unknown."""
+    field = asked.split(":")[0]
+    leaf = bundle(LEAF % f"{{count: box.item, where: {{{asked}}}, at_least: 1}}").conditions["it"]
+    none = bundle(LEAF % f"{{none: box.item, where: {{{asked}}}, on_empty: fail}}").conditions["it"]
+    quick, quick_none, sure = quick_look(leaf, {}), quick_look(none, {}), item("sure", **{field: met})
+    for value in (*others, met, GONE):
+        row = item("a", **{field: value})
+        said = naive.demand(leaf.where[0], row, facts(ITEM, row))
+        assert quick((row, sure)) == {"T": 2, "F": 1, "U": -1}[said], value
+        assert quick_none((row,)) == {"T": -1, "F": 1, "U": -1}[said], value
 
 
 COMBINED = (
