@@ -76,9 +76,10 @@ class Violation(NamedTuple):
 def violations(node: ProofNode, store: FactStore) -> tuple[Violation, ...]:
     """The facts that make the leaf `node` false, as far as it lists them; `node.leaf.deciding` is how many there are.
 
-    Empty for a node that isn't false, is no leaf, or is false because facts are missing.
+    Empty for a node that isn't false, is no leaf, or is false because facts are missing; and for `count`, where no single
+    fact is the one too many.
     """
-    if node.leaf is None or node.value is not Truth.FALSE:
+    if node.leaf is None or node.value is not Truth.FALSE or node.form is Form.COUNT:
         return ()
     facts = store[node.leaf.kind]
     return tuple([Violation(seen.index, facts.rows[seen.index], facts.origins[seen.index]) for seen in node.leaf.rows])

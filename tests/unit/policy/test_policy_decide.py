@@ -151,6 +151,8 @@ def test_violations_carry_row_and_origin_of_false_leaves_only() -> None:
     assert violations(leaf_node(EVERY % "fail", undecided), undecided) == ()
     holds = boxed(RED_OPEN)
     assert violations(leaf_node(SOME, holds), holds) == ()
+    crowded = boxed(RED_OPEN, BLUE)
+    assert violations(leaf_node("{count: box.item, at_most: 1}", crowded), crowded) == ()
 
 
 def test_nodes_carry_the_mark_of_their_condition() -> None:
