@@ -28,15 +28,19 @@ HEADER = b"diff --git a/%(path)b b/%(path)b\nindex 1234567..89abcde 100644\n--- 
 
 
 def many_files(count: int) -> bytes:
-    hunk = (b"@@ -1,6 +1,7 @@ def f():\n     first = 1\n     second = 2\n-    return first\n+    third = 3\n"
-            b"+    return first + third\n \n     # the end\n \n")
+    hunk = (
+        b"@@ -1,6 +1,7 @@ def f():\n     first = 1\n     second = 2\n-    return first\n+    third = 3\n"
+        b"+    return first + third\n \n     # the end\n \n"
+    )
     return b"".join(HEADER % {b"path": b"src/package%d/module%d.py" % (at % 50, at)} + hunk for at in range(count))
 
 
 def many_hunks(count: int) -> bytes:
     return HEADER % {b"path": b"src/large.py"} + b"".join(
         b"@@ -%d,7 +%d,7 @@ def function():\n context one\n context two\n context three\n-old line %d\n+new line %d\n"
-        b" context four\n context five\n context six\n" % (at * 20 + 1, at * 20 + 1, at, at) for at in range(count))
+        b" context four\n context five\n context six\n" % (at * 20 + 1, at * 20 + 1, at, at)
+        for at in range(count)
+    )
 
 
 def long_content(lines: int) -> bytes:
@@ -50,7 +54,9 @@ def long_line(size: int) -> bytes:
 
 
 def history(folder: Path) -> list[bytes]:
-    rows = [row for file in sorted(folder.glob("*.jsonl.gz")) for row in gzip.decompress(file.read_bytes()).splitlines()]
+    rows = [
+        row for file in sorted(folder.glob("*.jsonl.gz")) for row in gzip.decompress(file.read_bytes()).splitlines()
+    ]
     return [base64.b64decode(json.loads(row)["patch_b64"]) for row in rows]
 
 
@@ -86,9 +92,11 @@ def compare(name: str, patches: list[bytes], repeat: int, *, memory: bool) -> No
     took = {who: best(work, repeat if who == "ours" else max(1, repeat // 3)) for who, work in works.items()}
     opinion = best(lambda: [second_opinion(patch, max_bytes=2**40) for patch in read], 1)
     size = sum(map(len, patches))
-    print(f"{name:18} {size / 1e6:7.2f} MB  ours {took['ours']:8.2f} ms ({size / took['ours'] / 1e3:6.1f} MB/s)"
-          f"  whatthepatch {took['whatthepatch'] / took['ours']:6.1f}x  unidiff {took['unidiff'] / took['ours']:6.1f}x"
-          f"  second opinion +{opinion:8.2f} ms")
+    print(
+        f"{name:18} {size / 1e6:7.2f} MB  ours {took['ours']:8.2f} ms ({size / took['ours'] / 1e3:6.1f} MB/s)"
+        f"  whatthepatch {took['whatthepatch'] / took['ours']:6.1f}x  unidiff {took['unidiff'] / took['ours']:6.1f}x"
+        f"  second opinion +{opinion:8.2f} ms"
+    )
     if memory:
         print(" " * 19 + "peak memory  " + "  ".join(f"{who} {peak(work):.1f} MiB" for who, work in works.items()))
 
@@ -105,7 +113,9 @@ def slope(name: str, make: Callable[[int], bytes], counts: tuple[int, ...]) -> N
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     shared = Path(os.environ.get("IDKRULES_SHARED") or Path(__file__).resolve().parents[2] / "shared")
-    parser.add_argument("--history", type=Path, help="directory of real commits (*.jsonl.gz)", default=shared / "real-history")
+    parser.add_argument(
+        "--history", type=Path, help="directory of real commits (*.jsonl.gz)", default=shared / "real-history"
+    )
     parser.add_argument("--quick", action="store_true", help="leave out what takes seconds")
     options = parser.parse_args()
     repeat = 3 if options.quick else 9

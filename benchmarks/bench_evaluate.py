@@ -27,9 +27,14 @@ def bundle() -> Path:
 
 def warm(place: Path, runs: int = 300) -> None:
     """Print the median of `evaluate` without and with evidence, in milliseconds."""
-    documents = [place / name for name in ("work-unit.json", "result-manifest.json", "evaluator-plan.json", "candidate")]
+    documents = [
+        place / name for name in ("work-unit.json", "result-manifest.json", "evaluator-plan.json", "candidate")
+    ]
     with tempfile.TemporaryDirectory() as scratch:
-        for title, target, bound in (("without evidence", None, 2.0), ("with evidence, not synced", Path(scratch), 5.0)):
+        for title, target, bound in (
+            ("without evidence", None, 2.0),
+            ("with evidence, not synced", Path(scratch), 5.0),
+        ):
             times = []
             for number in range(runs + 20):
                 output = None if target is None else target / str(number)
@@ -38,7 +43,8 @@ def warm(place: Path, runs: int = 300) -> None:
                 times.append((time.perf_counter() - started) * 1000)
                 assert evaluation.exit_code == 0
             counted = sorted(times[20:])
-            print(f"warm, {title}: median {statistics.median(counted):.2f} ms, 95 % below {counted[int(runs * 0.95)]:.2f} ms (bound {bound} ms)")
+            middle, high = statistics.median(counted), counted[int(runs * 0.95)]
+            print(f"warm, {title}: median {middle:.2f} ms, 95 % below {high:.2f} ms (bound {bound} ms)")
 
 
 def cold(place: Path, runs: int = 15) -> None:
@@ -48,11 +54,25 @@ def cold(place: Path, runs: int = 15) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         program = Path(scratch) / "empty.py"
         program.write_text(EMPTY)
-        idkrules = [str(Path(sys.executable).parent / "idkrules"), "evaluate", "--quiet", "--work-unit", str(place / "work-unit.json"),
-                    "--result-manifest", str(place / "result-manifest.json"), "--evaluator-plan", str(place / "evaluator-plan.json"),
-                    "--candidate-root", str(place / "candidate"), "--output-dir"]
+        idkrules = [
+            str(Path(sys.executable).parent / "idkrules"),
+            "evaluate",
+            "--quiet",
+            "--work-unit",
+            str(place / "work-unit.json"),
+            "--result-manifest",
+            str(place / "result-manifest.json"),
+            "--evaluator-plan",
+            str(place / "evaluator-plan.json"),
+            "--candidate-root",
+            str(place / "candidate"),
+            "--output-dir",
+        ]
         for number in range(runs + 2):
-            for times, command in ((empty, [sys.executable, str(program)]), (ours, [*idkrules, f"{scratch}/out-{number}"])):
+            for times, command in (
+                (empty, [sys.executable, str(program)]),
+                (ours, [*idkrules, f"{scratch}/out-{number}"]),
+            ):
                 started = time.perf_counter()
                 subprocess.run(command, check=True)
                 times.append((time.perf_counter() - started) * 1000)

@@ -98,10 +98,12 @@ def _first_fault(patch: "Patch", judged: "tuple[tuple[PatchPath, Judgement], ...
         return _Fault(problem.reason, problem.line, problem.message, problem.remedy)
     for path, judgement in judged:
         if judgement.code is not None:
-            return _fault(judgement.code, path.line, judgement.reason or "")
+            return _fault(judgement.code, path.line, f"{_name(path.path)}: {judgement.reason}")
     for reason, flag, message in (
-        ("symlink", "symlink", "a symbolic link"), ("gitlink", "submodule", "a submodule"),
-        ("binary", "binary", "binary content"), ("exec-bit", "gains_exec", "becomes executable"),
+        ("symlink", "symlink", "a symbolic link"),
+        ("gitlink", "submodule", "a submodule"),
+        ("binary", "binary", "binary content"),
+        ("exec-bit", "gains_exec", "becomes executable"),
     ):
         for file in patch.files:
             if getattr(file, flag):
@@ -175,7 +177,7 @@ def _as_text(
         names = [_name(path) for path in dict.fromkeys((each.old_path, each.new_path)) if path is not None]
         counts = "binary" if each.binary else f"+{each.added_lines} -{each.removed_lines}"
         lines.append(f"  {each.operation:9}  {counts:>11}  {' -> '.join(names)}")
-    lines += [f"  not authorized: {judgement.reason}" for _, judgement in judged if not judgement.authorized]
+    lines += [f"  not authorized: {_name(path.path)}: {told.reason}" for path, told in judged if not told.authorized]
     return "\n".join(lines)
 
 

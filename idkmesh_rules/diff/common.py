@@ -55,8 +55,9 @@ def read_common(
     old_count = NUMBERS.get(old_size) or int(old_size)
     new_count = NUMBERS.get(new_size) or int(new_size)
     if (
-        lines - added != old_count or lines - removed != new_count
-        or data[end:end + 1] not in (b"d", b"")
+        lines - added != old_count
+        or lines - removed != new_count
+        or data[end : end + 1] not in (b"d", b"")
         or not (added or removed)
         or not ((old_start and old_count) if old_path else (new_start == 1 and not old_start))
         or not ((new_start and new_count) if new_path else (old_start == 1 and not new_start))
@@ -64,10 +65,31 @@ def read_common(
         return Common(found.start(5) - len(b"@@ -"), operation, old_path, new_path, old_mode, new_mode)
     hunk_line = line + data.count(b"\n", start, hunk_start)
     hunk = _tuple(Hunk, (hunk_line, old_start, old_count, new_start, new_count, hunk_start + 1, end))
-    return end, hunk_line + lines + 1, _tuple(PatchFile, (
-        index, line, start, operation, old_path, new_path, old_mode, new_mode, False, False, False, False,
-        new_mode == _EXEC and old_mode is None, added, removed, (hunk,),
-    ))
+    return (
+        end,
+        hunk_line + lines + 1,
+        _tuple(
+            PatchFile,
+            (
+                index,
+                line,
+                start,
+                operation,
+                old_path,
+                new_path,
+                old_mode,
+                new_mode,
+                False,
+                False,
+                False,
+                False,
+                new_mode == _EXEC and old_mode is None,
+                added,
+                removed,
+                (hunk,),
+            ),
+        ),
+    )
 
 
 @functools.cache
@@ -82,12 +104,14 @@ def _pattern(pair: tuple[bytes, bytes]) -> re.Pattern[bytes]:
     )
 
 
-def _said() -> dict[tuple[bytes | None, bytes | None, bytes | None],
-                    tuple[Operation, str | None, str | None, str | None, str | None]]:
+def _said() -> dict[
+    tuple[bytes | None, bytes | None, bytes | None], tuple[Operation, str | None, str | None, str | None, str | None]
+]:
     """Return what each choice of mode lines means: operation, whether the sides have paths, and the modes."""
-    table: dict[tuple[bytes | None, bytes | None, bytes | None],
-                tuple[Operation, str | None, str | None, str | None, str | None]] = {
-        (None, None, None): ("modify", "old", "new", None, None)}
+    table: dict[
+        tuple[bytes | None, bytes | None, bytes | None],
+        tuple[Operation, str | None, str | None, str | None, str | None],
+    ] = {(None, None, None): ("modify", "old", "new", None, None)}
     for mode in ("100644", _EXEC):
         told = mode.encode("ascii")
         table[told, None, None] = ("modify", "old", "new", mode, mode)

@@ -18,22 +18,37 @@ MODES: Final = frozenset((b"100644", b"100755", b"120000", b"160000"))
 
 # One letter for each header line that git knows; x and y are spellings that git reads but never prints.
 _LETTER: Final = {
-    b"old mode": "o", b"new mode": "n", b"new file mode": "N", b"deleted file mode": "D",
-    b"similarity index": "s", b"dissimilarity index": "d",
-    b"rename from": "f", b"rename to": "t", b"copy from": "F", b"copy to": "T",
-    b"index": "i", b"---": "m", b"+++": "p",
-    b"rename old": "x", b"rename new": "x", b"copy old": "x", b"copy new": "x",
+    b"old mode": "o",
+    b"new mode": "n",
+    b"new file mode": "N",
+    b"deleted file mode": "D",
+    b"similarity index": "s",
+    b"dissimilarity index": "d",
+    b"rename from": "f",
+    b"rename to": "t",
+    b"copy from": "F",
+    b"copy to": "T",
+    b"index": "i",
+    b"---": "m",
+    b"+++": "p",
+    b"rename old": "x",
+    b"rename new": "x",
+    b"copy old": "x",
+    b"copy new": "x",
 }
-_ORDER: Final = {letter: rank for rank, letters in enumerate(("oND", "n", "sd", "fF", "tT", "i", "m", "p"))
-                 for letter in letters}
+_ORDER: Final = {
+    letter: rank for rank, letters in enumerate(("oND", "n", "sd", "fF", "tT", "i", "m", "p")) for letter in letters
+}
 _LINE: Final = re.compile(
     rb"(" + b"|".join(re.escape(word) for word in sorted(_LETTER, key=len, reverse=True)) + rb") ([^\n]*+)\n"
 )
 _SEQUENCE: Final = re.compile(r"(?:(?:on)?(?:s?(?:ft|FT)|d)?|[ND]d?)i?(?:mp)?\Z")
 _PERCENT: Final = re.compile(rb"(?:100|[1-9]?[0-9])%\Z")
 _INDEX: Final = re.compile(rb"([0-9a-f]{4,64})\.\.([0-9a-f]{4,64})(?: (.*))?\Z", re.DOTALL)
-_EMPTY_BLOBS: Final = (b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
-                       b"473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813")
+_EMPTY_BLOBS: Final = (
+    b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    b"473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+)
 
 Content = Literal["hunks", "binary", "none"]
 
@@ -89,8 +104,11 @@ def _check_order(data: bytes, start: int, end: int, letters: str, lines: dict[st
         raise Refusal("malformed", lines["i"][1], "the index line has a mode although a mode line says it")
     # GNU patch takes an object of zeros for a file that does not exist, whatever the other lines say.
     if index and (_is_zero(index[1]) != (letters[0] == "N") or _is_zero(index[2]) != (letters[0] == "D")):
-        raise Refusal("malformed", lines["i"][1], "an object of zeros stands on the index line, but not exactly where "
-                                                  "a file is created or deleted")
+        raise Refusal(
+            "malformed",
+            lines["i"][1],
+            "an object of zeros stands on the index line, but not exactly where a file is created or deleted",
+        )
     if "p" in letters:
         if content != "hunks":
             raise Refusal("malformed", end, f"after the `+++` line comes {quote(data, end)} and not a hunk")
@@ -129,8 +147,11 @@ def _refuse_order(data: bytes, start: int, letters: str) -> None:
         if rank <= last:
             raise Refusal("malformed", offset, f"{quote(data, offset)} stands twice, or not in git's order")
         last, offset = rank, data.find(b"\n", offset) + 1
-    raise Refusal("malformed", start, "header lines that belong together are incomplete or mixed "
-                                      "(old and new mode, from and to, `---` and `+++`)")
+    raise Refusal(
+        "malformed",
+        start,
+        "header lines that belong together are incomplete or mixed (old and new mode, from and to, `---` and `+++`)",
+    )
 
 
 def _check_no_content(start: int, letters: str, index: re.Match[bytes] | None) -> None:
@@ -162,23 +183,33 @@ def _modes(letters: str, lines: dict[str, tuple[bytes, int]]) -> tuple[str | Non
     return said.get("o") or said.get("D") or said.get("i"), said.get("n") or said.get("N") or said.get("i")
 
 
-def _resolve(data: bytes, start: int, patch_pair: tuple[bytes, bytes] | None, max_name_bytes: int, end: int,
-             content: Content, letters: str, lines: dict[str, tuple[bytes, int]],
-             modes: tuple[str | None, str | None]) -> Header:
+def _resolve(
+    data: bytes,
+    start: int,
+    patch_pair: tuple[bytes, bytes] | None,
+    max_name_bytes: int,
+    end: int,
+    content: Content,
+    letters: str,
+    lines: dict[str, tuple[bytes, int]],
+    modes: tuple[str | None, str | None],
+) -> Header:
     """Bring the names of the ``diff --git``, rename or copy, ``---`` and ``+++`` lines together."""
     moves = "ft" if "f" in lines else "FT" if "F" in lines else ""
     renamed = None
     if moves:
         source, target = (names.bare_name(*lines[letter]) for letter in moves)
         renamed = source, target
-    text = data[start + len(DIFF_GIT):data.find(b"\n", start)]
+    text = data[start + len(DIFF_GIT) : data.find(b"\n", start)]
     first, second = names.diff_line_names(text, renamed, start)
     pair = names.pair_of(first, second, patch_pair, start)
     old, new = first[2:], second[2:]
     if (old, new) != (renamed or (old, old)):
         raise Refusal("malformed", start, "the two names differ from each other, or from the rename or copy lines")
     if moves and old == new:
-        raise Refusal("malformed", start, "a file is renamed or copied to its own name, which GNU patch takes for a deletion")
+        raise Refusal(
+            "malformed", start, "a file is renamed or copied to its own name, which GNU patch takes for a deletion"
+        )
     for letter, prefix, name, absent in (("m", pair[0], old, "N" in lines), ("p", pair[1], new, "D" in lines)):
         if letter in lines:
             value, offset = lines[letter]
@@ -192,8 +223,9 @@ def _resolve(data: bytes, start: int, patch_pair: tuple[bytes, bytes] | None, ma
         operation = "rename" if moves == "ft" else "copy"
     elif content == "none":
         operation = "mode_only"
-    return Header(end, content, operation, pair, None if "N" in lines else old_path, None if "D" in lines else new_path,
-                  *modes)
+    return Header(
+        end, content, operation, pair, None if "N" in lines else old_path, None if "D" in lines else new_path, *modes
+    )
 
 
 def _agree(value: bytes, prefix: bytes, name: bytes, absent: bool, offset: int) -> None:
@@ -203,7 +235,10 @@ def _agree(value: bytes, prefix: bytes, name: bytes, absent: bool, offset: int) 
         if said != names.DEV_NULL or value.startswith(b'"'):
             raise Refusal("malformed", offset, f"this side has no file, says the header, but {quote(value)} names one")
     elif said == names.DEV_NULL:
-        raise Refusal("malformed", offset, "`/dev/null` without a `new file mode` or `deleted file mode` line; "
-                                           "git reads it as the file dev/null")
+        raise Refusal(
+            "malformed",
+            offset,
+            "`/dev/null` without a `new file mode` or `deleted file mode` line; git reads it as the file dev/null",
+        )
     else:
         names.agree(said, prefix, name, offset)

@@ -56,10 +56,10 @@ def read_hunks(data: bytes, pos: int, line: int, room: int) -> tuple[int, int, l
         added, removed, lines = body.count(b"\n+"), body.count(b"\n-"), body.count(b"\n") - 1
         start, end = found.span(5)
         start += 1
-        following = data[end:end + 1]
+        following = data[end : end + 1]
         if lines - added != old_count or lines - removed != new_count or following == b"\\":
             end, added, removed, lines, closed = _read_body(data, start, old_count, new_count)
-            following = data[end:end + 1]
+            following = data[end : end + 1]
         if not added and not removed:
             raise Refusal("malformed", pos, "the hunk changes nothing")
         append(_tuple(Hunk, (line, old_start, old_count, new_start, new_count, start, end)))
@@ -85,8 +85,9 @@ def _start_of_long(data: bytes, pos: int) -> re.Match[bytes]:
     return found
 
 
-def _check_start(pos: int, old_start: int, old_count: int, new_start: int, new_count: int, later: bool,
-                 old_end: int, new_end: int) -> None:
+def _check_start(
+    pos: int, old_start: int, old_count: int, new_start: int, new_count: int, later: bool, old_end: int, new_end: int
+) -> None:
     """Check where a hunk starts, if it touches line 0, has an empty side, or seems to go back."""
     if later and (old_start < old_end or new_start < new_end):
         # An empty side is numbered by the line before it, so it may seem to begin one line early.
@@ -94,8 +95,12 @@ def _check_start(pos: int, old_start: int, old_count: int, new_start: int, new_c
         if old_start < old_end or back:
             raise Refusal("malformed", pos, "the hunk begins before the end of the hunk above it")
     if not old_count and old_start:
-        raise Refusal("malformed", pos, "an insertion without context (`-U0`), which programs put at different places; "
-                                        "use `git diff` with -U1 or more")
+        raise Refusal(
+            "malformed",
+            pos,
+            "an insertion without context (`-U0`), which programs put at different places; "
+            "use `git diff` with -U1 or more",
+        )
     if (not old_start and (old_count or later)) or (not new_start and new_count):
         raise Refusal("malformed", pos, "the hunk begins at line 0")
 
@@ -159,7 +164,7 @@ def _next_lines(data: bytes, pos: int, size: int) -> tuple[bytes, Sequence[int]]
     end = data.find(b"\n", pos, pos + _LONG)
     if end == -1:
         end = data.find(b"\n", pos)
-        return (b"", ()) if end == -1 else (data[pos:pos + 1], (end - pos,))
+        return (b"", ()) if end == -1 else (data[pos : pos + 1], (end - pos,))
     end = data.rfind(b"\n", end, max(end + 1, pos + size))
     lines = data[pos:end].split(b"\n")
     signs = bytes([each[0] if each else _LF for each in lines]) if b"" in lines else bytes(map(_first_byte, lines))

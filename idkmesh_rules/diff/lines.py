@@ -48,7 +48,7 @@ def changed_lines(patch: Patch, side: LineSide) -> Iterator[ChangedLine]:
         path = _path(file, side)
         for hunk in file.hunks:
             number = _first_line(hunk, side) - 1
-            for index, line in enumerate(patch.data[hunk.start:hunk.end - 1].split(b"\n"), hunk.line + 1):
+            for index, line in enumerate(patch.data[hunk.start : hunk.end - 1].split(b"\n"), hunk.line + 1):
                 kind = line[:1]
                 if kind == sign or kind in (b" ", b""):
                     number += 1
@@ -59,8 +59,12 @@ def changed_lines(patch: Patch, side: LineSide) -> Iterator[ChangedLine]:
 def texts(patch: Patch, file: PatchFile, side: LineSide) -> list[bytes]:
     """Return only the bytes of a file's added or removed lines, which is several times quicker than `changed_lines`."""
     sign = _sign(side)[0]
-    return [line[1:] for hunk in file.hunks for line in patch.data[hunk.start:hunk.end - 1].split(b"\n")
-            if line and line[0] == sign]
+    return [
+        line[1:]
+        for hunk in file.hunks
+        for line in patch.data[hunk.start : hunk.end - 1].split(b"\n")
+        if line and line[0] == sign
+    ]
 
 
 def find_line(patch: Patch, text: bytes, *, side: LineSide, match: Match) -> LineHit | None:
@@ -82,7 +86,7 @@ def find_line(patch: Patch, text: bytes, *, side: LineSide, match: Match) -> Lin
         start = data.rfind(b"\n", 0, found + ahead) + 1
         line_end = data.find(b"\n", start)
         # What was found may begin with the sign, which is no part of the line.
-        if data[start:start + 1] == sign and (match == "whole" or data.find(text, start + 1, line_end) != -1):
+        if data[start : start + 1] == sign and (match == "whole" or data.find(text, start + 1, line_end) != -1):
             return _hit(patch, file, hunk, start, line_end, side)
         pos = line_end if match == "whole" else line_end + 1
     return None
@@ -111,8 +115,10 @@ def _hit(patch: Patch, file: PatchFile, hunk: Hunk, start: int, line_end: int, s
     before = data.count(b"\n", hunk.start, start)
     skipped = sum(data.count(b"\n" + kind, hunk.start - 1, start - 1) for kind in (other, b"\\"))
     return LineHit(
-        path=_path(file, side), patch_line=hunk.line + 1 + before, file_line=_first_line(hunk, side) + before - skipped,
-        moved=_stands_in(data, file, b"\n" + other + data[start + 1:line_end] + b"\n"),
+        path=_path(file, side),
+        patch_line=hunk.line + 1 + before,
+        file_line=_first_line(hunk, side) + before - skipped,
+        moved=_stands_in(data, file, b"\n" + other + data[start + 1 : line_end] + b"\n"),
     )
 
 

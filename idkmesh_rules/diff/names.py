@@ -35,7 +35,7 @@ def _leading_quoted(text: bytes, offset: int) -> tuple[bytes, bytes]:
     found = _QUOTED.match(text)
     if not found:
         raise Refusal("malformed", offset, f"the quoted name {quote(text)} has no end, or an unknown escape")
-    return _ESCAPE.sub(_decode_escape, found[1]), text[found.end():]
+    return _ESCAPE.sub(_decode_escape, found[1]), text[found.end() :]
 
 
 def bare_name(text: bytes, offset: int) -> bytes:
@@ -71,14 +71,14 @@ def diff_line_names(text: bytes, renamed: tuple[bytes, bytes] | None, offset: in
     if b'"' in text:
         return _names_with_quotes(text, offset)
     if renamed is not None:
-        first, second = text[:len(renamed[0]) + 2], text[len(renamed[0]) + 3:]
-        if text[len(first):len(first) + 1] == b" " and second[2:] == renamed[1] and first[2:] == renamed[0]:
+        first, second = text[: len(renamed[0]) + 2], text[len(renamed[0]) + 3 :]
+        if text[len(first) : len(first) + 1] == b" " and second[2:] == renamed[1] and first[2:] == renamed[0]:
             return first, second
         _refuse_prefix(text, text[:2], offset)
         raise Refusal("malformed", offset, f"the names {quote(text)} are not those of the lines that rename or copy")
     middle = len(text) // 2
-    first, second = text[:middle], text[middle + 1:]
-    if len(text) % 2 and text[middle:middle + 1] == b" " and first[2:] == second[2:]:
+    first, second = text[:middle], text[middle + 1 :]
+    if len(text) % 2 and text[middle : middle + 1] == b" " and first[2:] == second[2:]:
         return first, second
     _refuse_prefix(text, text[:2], offset)
     words = text.split(b" ", 2)
@@ -105,8 +105,11 @@ def _without_quotes(name: bytes, offset: int) -> bytes:
 
 def _refuse_prefix(text: bytes, prefix: bytes, offset: int) -> None:
     if prefix not in _PREFIXES:
-        raise Refusal("prefix", offset, f"{quote(text)} has names without a prefix that git uses; "
-                                        "applied with -p1 it would change other files")
+        raise Refusal(
+            "prefix",
+            offset,
+            f"{quote(text)} has names without a prefix that git uses; applied with -p1 it would change other files",
+        )
 
 
 def pair_of(first: bytes, second: bytes, patch_pair: tuple[bytes, bytes] | None, offset: int) -> tuple[bytes, bytes]:

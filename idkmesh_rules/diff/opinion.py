@@ -45,8 +45,11 @@ def second_opinion(patch: Patch, *, max_bytes: int = 2**20) -> SecondOpinion:
         if (why := _difference(text, texts(patch, file, "added"), texts(patch, file, "removed"))) is not None:
             return SecondOpinion("disagrees", f"in the section at line {file.line} the other parser {why}")
     if left_out:
-        return SecondOpinion("none", f"{left_out} of {left_out + compared} sections with text have characters that the "
-                                     "other parser takes for line ends")
+        return SecondOpinion(
+            "none",
+            f"{left_out} of {left_out + compared} sections with text have characters that the "
+            "other parser takes for line ends",
+        )
     if not compared:
         return SecondOpinion("none", "no section has lines to compare")
     return SecondOpinion("agrees", None)
@@ -55,7 +58,7 @@ def second_opinion(patch: Patch, *, max_bytes: int = 2**20) -> SecondOpinion:
 def _hunk_text(patch: Patch, file: PatchFile) -> str:
     first, last = file.hunks[0], file.hunks[-1]
     start = patch.data.rfind(b"\n", 0, first.start - 1) + 1
-    return patch.data[start:last.end].decode("utf-8", "surrogateescape")
+    return patch.data[start : last.end].decode("utf-8", "surrogateescape")
 
 
 def _difference(text: str, added: list[bytes], removed: list[bytes]) -> str | None:

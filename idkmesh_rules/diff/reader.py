@@ -56,12 +56,20 @@ class _Reader:
         except Refusal as refusal:
             return self._refused(refusal)
         files = self.files
-        return Patch(self.data, None, tuple(files), self.hunk_count, sum([file.added_lines for file in files]),
-                     sum([file.removed_lines for file in files]), self.prose_lines, self.first_prose_line)
+        return Patch(
+            self.data,
+            None,
+            tuple(files),
+            self.hunk_count,
+            sum([file.added_lines for file in files]),
+            sum([file.removed_lines for file in files]),
+            self.prose_lines,
+            self.first_prose_line,
+        )
 
     def _refused(self, refusal: Refusal) -> Patch:
         line = None if refusal.offset is None else self.data.count(b"\n", 0, refusal.offset) + 1
-        message = refusal.message if len(refusal.message) <= _MESSAGE else refusal.message[:_MESSAGE - 1] + "…"
+        message = refusal.message if len(refusal.message) <= _MESSAGE else refusal.message[: _MESSAGE - 1] + "…"
         problem = PatchProblem(refusal.reason, line, message, REASONS[refusal.reason].remedy)
         return Patch(self.data, problem, (), 0, 0, 0, self.prose_lines, self.first_prose_line)
 
@@ -98,14 +106,32 @@ class _Reader:
         self.line += self.data.count(b"\n", start, end)
         return end
 
-    def _hunks(self, start: int, pos: int, operation: Operation, old_path: str | None, new_path: str | None,
-               old_mode: str | None, new_mode: str | None) -> int:
+    def _hunks(
+        self,
+        start: int,
+        pos: int,
+        operation: Operation,
+        old_path: str | None,
+        new_path: str | None,
+        old_mode: str | None,
+        new_mode: str | None,
+    ) -> int:
         line = self.line + self.data.count(b"\n", start, pos)
         end, line, hunks, added, removed = read_hunks(self.data, pos, line, self.limits.max_hunks - self.hunk_count)
         if operation == "add" or operation == "delete":
             self._check_whole_file(pos, operation, hunks)
-        self._add(start, operation, old_path, new_path, old_mode, new_mode, binary=False, hunks=tuple(hunks),
-                  added=added, removed=removed)
+        self._add(
+            start,
+            operation,
+            old_path,
+            new_path,
+            old_mode,
+            new_mode,
+            binary=False,
+            hunks=tuple(hunks),
+            added=added,
+            removed=removed,
+        )
         self.hunk_count += len(hunks)
         self.line = line
         return end
@@ -115,19 +141,47 @@ class _Reader:
         created = operation == "add"
         absent, present = (first.old_count, first.new_start) if created else (first.new_count, first.old_start)
         if absent or present != 1 or len(hunks) > 1:
-            raise Refusal("malformed", pos, "a file that is created or deleted has exactly one hunk, "
-                                            "`@@ -0,0 +1…` or `@@ -1… +0,0`")
+            raise Refusal(
+                "malformed",
+                pos,
+                "a file that is created or deleted has exactly one hunk, `@@ -0,0 +1…` or `@@ -1… +0,0`",
+            )
 
-    def _add(self, start: int, operation: Operation, old_path: str | None, new_path: str | None, old_mode: str | None,
-             new_mode: str | None, *, binary: bool, hunks: tuple[Hunk, ...], added: int, removed: int) -> None:
+    def _add(
+        self,
+        start: int,
+        operation: Operation,
+        old_path: str | None,
+        new_path: str | None,
+        old_mode: str | None,
+        new_mode: str | None,
+        *,
+        binary: bool,
+        hunks: tuple[Hunk, ...],
+        added: int,
+        removed: int,
+    ) -> None:
         modes = (old_mode, new_mode)
-        self.files.append(PatchFile(
-            len(self.files), self.line, start, operation, old_path, new_path, old_mode, new_mode,
-            "120000" in modes, "160000" in modes, binary,
-            old_mode is not None and new_mode is not None and old_mode != new_mode,
-            new_mode == _EXEC and (old_mode != _EXEC or operation == "copy"),
-            added, removed, hunks,
-        ))
+        self.files.append(
+            PatchFile(
+                len(self.files),
+                self.line,
+                start,
+                operation,
+                old_path,
+                new_path,
+                old_mode,
+                new_mode,
+                "120000" in modes,
+                "160000" in modes,
+                binary,
+                old_mode is not None and new_mode is not None and old_mode != new_mode,
+                new_mode == _EXEC and (old_mode != _EXEC or operation == "copy"),
+                added,
+                removed,
+                hunks,
+            )
+        )
 
     def _between(self, start: int) -> int:
         """Read what is not a section, from ``start`` to the next one or to the end; return where it ends."""
@@ -137,8 +191,11 @@ class _Reader:
         self._count(count_lines(data, start, end if loud is None else loud))
         if loud is not None:
             refuse_other_format(data, loud)
-            raise Refusal("prose", loud, f"{quote(data, loud)} is outside the sections, "
-                                         "but some programs read it as part of the patch")
+            raise Refusal(
+                "prose",
+                loud,
+                f"{quote(data, loud)} is outside the sections, but some programs read it as part of the patch",
+            )
         self.line += data.count(b"\n", start, end)
         return end
 

@@ -25,6 +25,6 @@ def quote(data: bytes, offset: int = 0) -> str:
     """Return the start of the line at ``offset`` in backquotes, for a message."""
     end = data.find(b"\n", offset, offset + _QUOTED + 1)
     cut = end == -1 and len(data) > offset + _QUOTED
-    text = data[offset:offset + _QUOTED if end == -1 else end].decode("utf-8", "backslashreplace")
+    text = data[offset : offset + _QUOTED if end == -1 else end].decode("utf-8", "backslashreplace")
     printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return f"`{printable}{'…' if cut else ''}`"

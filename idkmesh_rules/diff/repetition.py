@@ -38,8 +38,13 @@ def check_repetition(files: Sequence[PatchFile]) -> None:
             _check_exchange(path, taker, putter)
     _check_nesting({**sources, **taken})
     _check_nesting({**{path: file for path, file in sources.items() if path not in taken}, **put})
-    links = {path: file for file in files if file.symlink for path, mode in
-             ((file.old_path, file.old_mode), (file.new_path, file.new_mode)) if path is not None and mode == _SYMLINK}
+    links = {
+        path: file
+        for file in files
+        if file.symlink
+        for path, mode in ((file.old_path, file.old_mode), (file.new_path, file.new_mode))
+        if path is not None and mode == _SYMLINK
+    }
     if links:
         _check_nesting({**sources, **taken, **put, **links}, links)
 
@@ -58,10 +63,16 @@ def _check_nesting(files: Mapping[str, PatchFile], above: Container[str] | None 
     # With its slashes as the lowest character, what lies below a path follows it directly.
     paths = sorted(path.replace("/", "\0") for path in files)
     below = map(str.startswith, paths[1:], [path + "\0" for path in paths])
-    clashes = [(paths[at].replace("\0", "/"), paths[at + 1].replace("\0", "/"))
-               for at, is_below in enumerate(below) if is_below]
-    found = [(max(files[upper], files[lower], key=_place), upper, lower)
-             for upper, lower in clashes if above is None or upper in above]
+    clashes = [
+        (paths[at].replace("\0", "/"), paths[at + 1].replace("\0", "/"))
+        for at, is_below in enumerate(below)
+        if is_below
+    ]
+    found = [
+        (max(files[upper], files[lower], key=_place), upper, lower)
+        for upper, lower in clashes
+        if above is None or upper in above
+    ]
     if found:
         file, upper, lower = min(found, key=lambda clash: _place(clash[0]))
         raise _refusal(file, f"{_show(lower)} lies below {_show(upper)}, which is a file or a link in this patch")

@@ -14,14 +14,12 @@ from idkmesh_rules.diff.headers import DIFF_GIT
 from idkmesh_rules.diff.refusal import Refusal, quote
 from idkmesh_rules.diff.values import DiffLimits
 
-_FORMATS: Final = (
-    rb"""^(?: (?P<ansi> \x1b\[ ) | (?P<begin> \*\*\*[ ]Begin[ ]Patch )
+_FORMATS: Final = rb"""^(?: (?P<ansi> \x1b\[ ) | (?P<begin> \*\*\*[ ]Begin[ ]Patch )
     | (?P<context> \*\*\*[ ][^\n]*\n---[ ] | \*{15} )
     | (?P<combined> diff[ ]--(?:cc|combined)[ ] | @@@ )
     | (?P<traditional> ---[ ][^\n]*\n\+\+\+[ ] ) | (?P<malformed> @@ )
     | (?P<normal> [0-9]+(?:,[0-9]+)?[acd][0-9]+(?:,[0-9]+)?\r?\n[<>][ ] ) | (?P<ed> [0-9]+(?:,[0-9]+)?[acdis]\r?\n )
     | (?P<rcs> [ad][0-9]+[ ][0-9]+\r?\n ) )"""
-)
 _MESSAGES: Final = {
     "ansi": "colour codes stand before the text",
     "begin": "a patch in the `*** Begin Patch` format begins here",
@@ -79,4 +77,4 @@ def refuse_other_format(data: bytes, line_start: int | None = None) -> None:
 
 def _alternates(head: bytes) -> bool:
     """Tell whether every second byte is NUL and no other, as in UTF-16 without a byte order mark."""
-    return any(not any(head[zero::2]) and all(head[1 - zero::2]) for zero in (0, 1))
+    return any(not any(head[zero::2]) and all(head[1 - zero :: 2]) for zero in (0, 1))

@@ -17,7 +17,7 @@ from idkmesh_rules.paths.reserved import ReservedReason, reserved
 class Judgement:
     """What was found about one path.
 
-    ``reason`` is a sentence for people; ``code`` its class: ``git-dir``, ``path`` or ``git-meta``.
+    ``reason`` says of the path what is wrong ("it is …"); ``code`` its class: ``git-dir``, ``path`` or ``git-meta``.
     """
 
     allowed: bool
@@ -59,11 +59,11 @@ class PathAuthority:
         elif hold and hold.reason == "path":
             reason = hold.message
         elif forbidden is not None:
-            reason = f"{show(path)} is forbidden by the pattern {show(forbidden)}"
+            reason = f"it is forbidden by the pattern {show(forbidden)}"
         elif not allowed:
-            reason = f"{show(path)} is outside the allowed paths"
+            reason = "it is outside the allowed paths"
         elif not writable:
-            reason = f"{show(path)} is outside the paths that may be written"
+            reason = "it is outside the paths that may be written"
         else:
             assert hold is not None
             code, reason = hold.reason, hold.message

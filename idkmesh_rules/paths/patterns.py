@@ -111,8 +111,11 @@ def _refuse_ambiguous(pattern: str) -> None:
     if not pattern or pattern.isspace():
         raise PatternError(pattern, "is empty; write a path, or `**` for everything")
     if pattern[0] in "!#":
-        raise PatternError(pattern, f"begins with `{pattern[0]}`, which negates or comments in a .gitignore; "
-                                    f"write `\\{pattern[0]}` if the name begins so")
+        raise PatternError(
+            pattern,
+            f"begins with `{pattern[0]}`, which negates or comments in a .gitignore; "
+            f"write `\\{pattern[0]}` if the name begins so",
+        )
     if _CONTROL.search(pattern):
         raise PatternError(pattern, "has a control character; paths with one are never allowed")
     if re.match(r"/|[A-Za-z]:", pattern):

@@ -12,7 +12,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from idkmesh_rules.paths.disguise import HFS_IGNORED, fold_disguise, show
+from idkmesh_rules.paths.disguise import HFS_IGNORED, fold_disguise
 
 ReservedReason = Literal["git-dir", "path", "git-meta"]
 
@@ -21,8 +21,8 @@ ReservedReason = Literal["git-dir", "path", "git-meta"]
 class Reserved:
     """Why a path is reserved.
 
-    ``reason`` is the class, ``message`` a sentence for people, and ``lifted_by_exact_pattern`` tells whether a pattern
-    that is exactly this path makes it available.
+    ``reason`` is the class, ``message`` what is said of the path (it begins with "it"), and ``lifted_by_exact_pattern``
+    tells whether a pattern that is exactly this path makes it available.
     """
 
     reason: ReservedReason
@@ -32,8 +32,9 @@ class Reserved:
 
 # Components of ASCII letters, digits and harmless signs that neither are called like git's own nor end in a dot.
 _SIGNS: Final = r"A-Za-z0-9_+@=,%#&!()\[\]{}$^;'-"
+# Without re.ASCII, ignoring case lets U+212A pass for a K, and that is not in normal form C.
 _PLAIN: Final = re.compile(
-    rf"(?:(?!\.git(?:[./]|\Z|modules|attributes))[{_SIGNS}.]*[{_SIGNS}](?:/(?!\Z)|\Z))+", re.IGNORECASE
+    rf"(?:(?!\.git(?:[./]|\Z|modules|attributes))[{_SIGNS}.]*[{_SIGNS}](?:/(?!\Z)|\Z))+", re.IGNORECASE | re.ASCII
 )
 _GIT_DIR: Final = re.compile(r"(?:\.git|git~1)\Z")
 # The short names are those that NTFS gives to the two files (git: path.c, is_ntfs_dotgitmodules).
@@ -53,13 +54,13 @@ def reserved(path: str) -> Reserved | None:
     folded = [fold_disguise(part) for part in path.replace("\\", "/").split("/")]
     folded += [unicodedata.normalize("NFKC", part) for part in folded]
     if any(_GIT_DIR.match(part) for part in folded):
-        return Reserved("git-dir", f"{show(path)} lies in a git directory, or looks like one to some disk", False)
+        return Reserved("git-dir", "it lies in a git directory, or looks like one to some disk", False)
     if why := _untrusted(path):
-        return Reserved("path", f"{show(path)} {why}", False)
+        return Reserved("path", f"it {why}", False)
     if why := _unclear(path):
-        return Reserved("path", f"{show(path)} {why}", True)
+        return Reserved("path", f"it {why}", True)
     if any(_GIT_META.match(part) for part in folded):
-        return Reserved("git-meta", f"{show(path)} steers git itself{_EXACTLY}", True)
+        return Reserved("git-meta", f"it steers git itself{_EXACTLY}", True)
     return None
 
 

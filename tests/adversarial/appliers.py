@@ -7,9 +7,13 @@ from tests.adversarial.trees import Tree
 
 _QUIET = {
     **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-    "LC_ALL": "C.UTF-8", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null",
-    "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com",
-    "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com",
+    "LC_ALL": "C.UTF-8",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+    "GIT_AUTHOR_NAME": "a",
+    "GIT_AUTHOR_EMAIL": "a@example.com",
+    "GIT_COMMITTER_NAME": "a",
+    "GIT_COMMITTER_EMAIL": "a@example.com",
 }
 GIT_APPLY = ("git", "apply", "-p1")
 GNU_PATCH = ("patch", "-p1", "--batch", "--no-backup-if-mismatch", "--reject-file=-", "--silent")
@@ -20,7 +24,9 @@ def run(tree: Tree, command: tuple[str, ...], patch: bytes) -> tuple[bool, set[s
     tree.reset()
     environment = {**_QUIET, "GIT_CEILING_DIRECTORIES": str(tree.outer)}
     try:
-        done = subprocess.run(command, input=patch, cwd=tree.root, env=environment, capture_output=True, check=False, timeout=10)
+        done = subprocess.run(
+            command, input=patch, cwd=tree.root, env=environment, capture_output=True, check=False, timeout=10
+        )
     except subprocess.TimeoutExpired:
         # GNU patch tries every line up to a hunk's start, however large that number is.
         return False, tree.changed()
@@ -33,8 +39,15 @@ def run_am(tree: Tree, patch: bytes) -> tuple[bool, set[str]]:
     environment = {**_QUIET, "GIT_CEILING_DIRECTORIES": str(tree.outer)}
 
     def git(*arguments: str, data: bytes | None = None) -> int:
-        return subprocess.run(("git", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", *arguments), input=data,
-                              cwd=tree.root, env=environment, capture_output=True, check=False, timeout=60).returncode
+        return subprocess.run(
+            ("git", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", *arguments),
+            input=data,
+            cwd=tree.root,
+            env=environment,
+            capture_output=True,
+            check=False,
+            timeout=60,
+        ).returncode
 
     git("init", "-q")
     git("add", "-A")

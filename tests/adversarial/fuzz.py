@@ -72,8 +72,9 @@ def examine(tree: Tree, data: bytes, outcome: Outcome, number: int, *, mail: boo
     for name, (content, changed) in results.items():
         outcome.applied[name] += content
         if changed - every:
-            outcome.findings.append((number, f"{name} changed {sorted(changed - every)}, told were {sorted(every)}",
-            data))
+            outcome.findings.append(
+                (number, f"{name} changed {sorted(changed - every)}, told were {sorted(every)}", data)
+            )
     (git_content, by_git), (gnu_content, by_gnu) = results["git apply"], results["patch"]
     if git_content and gnu_content:
         outcome.applied["both"] += 1

@@ -10,54 +10,204 @@ from tests.adversarial.render import Side, Style, section
 from tests.adversarial.trees import EXECUTABLE, FILES
 
 _NEW_NAMES = [
-    "docs/new.md", "docs/a b.md", "docs/\u00e9t\u00e9.md", "docs/tab\there.md", 'docs/q"uote.md', "docs/back\\slash.md",
-    "new", "b/new", "dev/null", "docs/x b/y b/x", "docs/ok.md.orig", "docs/new.md ", " new", "a b/c d", "-x", "--- x",
-    "docs/ok.md/under", "docs/deep/er/x.md", "docs/\u2028.md", "docs/new.md\ttail", "@@ -1 +1 @@", "docs/c\u0301.md",
-    "src/app.py b/src/app.py", "setup.py\n", "docs/0", "GIT binary patch", "docs/~", "docs/'", "docs/new.md.rej",
+    "docs/new.md",
+    "docs/a b.md",
+    "docs/\u00e9t\u00e9.md",
+    "docs/tab\there.md",
+    'docs/q"uote.md',
+    "docs/back\\slash.md",
+    "new",
+    "b/new",
+    "dev/null",
+    "docs/x b/y b/x",
+    "docs/ok.md.orig",
+    "docs/new.md ",
+    " new",
+    "a b/c d",
+    "-x",
+    "--- x",
+    "docs/ok.md/under",
+    "docs/deep/er/x.md",
+    "docs/\u2028.md",
+    "docs/new.md\ttail",
+    "@@ -1 +1 @@",
+    "docs/c\u0301.md",
+    "src/app.py b/src/app.py",
+    "setup.py\n",
+    "docs/0",
+    "GIT binary patch",
+    "docs/~",
+    "docs/'",
+    "docs/new.md.rej",
 ]
-_PREFIXES = [("b/", "a/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/"), ("1/", "2/"), ("", ""), ("a/", "a/"),
-             ("old/", "new/"), ("a/b/", "b/b/"), ("i/", "b/"), ("./", "./")]
-_WORDS = [b"x", b"-- a/setup.py", b"++ b/setup.py", b"", b"diff --git a/setup.py b/setup.py", b"@@ -1 +1 @@", b" ",
-b"\t",
-          b"*** 1,2 ****", b"a\x0bb", b"c\x0c", b"\xe9", b"\xe2\x80\xa8", b"no cr\r", b"\\ No newline at end of file",
-          b"."]
-_PROSE = [
-    b"Hello.", b"", b"---", b"-- ", b"2.39.5", b"+++", b"Thanks!", b"From 0123456789 Mon Sep 17 00:00:00 2001",
-    b"From: A <a@example.com>", b"Date: Mon, 1 Jan 2024 00:00:00 +0000", b"Subject: [PATCH] x", b" docs/ok.md | 1 +",
-    b" 1 file changed, 1 insertion(+)", b"# comment", b"```diff", b"```", b"commit 0123456789", b"Only in a: x",
-    b"* item",
-    b"- item", b"> quoted", b"Index: setup.py", b"Prereq: 1", b"=== x", b"*** a", b"--- a/setup.py", b"+++ b/setup.py",
-    b"@@ -1,2 +1,3 @@", b"    --- a/setup.py", b"X--- a/setup.py", b"> +++ b/setup.py", b"- --- a/setup.py",
-    b"diff -u a/setup.py b/setup.py", b"diff --git a/setup.py b/setup.py", b" diff --git a/setup.py b/setup.py",
-    b"rename from docs/ok.md", b"rename to setup.py", b"copy from docs/ok.md", b"copy to docs/new.md",
-    b"new file mode 100644",
-    b"deleted file mode 100644", b"old mode 100644", b"new mode 100755", b"similarity index 100%",
-    b"index 1234567..89abcde",
-    b"GIT binary patch", b"literal 5", b"Mc$~}6%c<l700t-l%>V!Z", b"3d", b"2a3", b"> x", b"< x", b"1,2c", b".",
-    b"a1 2", b"d1 1",
-    b"Content-Type: text/plain; charset=UTF-8", b"Content-Type: multipart/mixed; boundary=x", b"--x",
-    b"Content-Transfer-Encoding: base64", b"Content-Transfer-Encoding: 8bit", b"Binary files a/x and b/x differ",
-    b"Files a/x and b/x differ", b"\x1b[1mdiff --git a/x b/x\x1b[m", b"Submodule x 1..2:", b"line\r",
+_PREFIXES = [
+    ("b/", "a/"),
+    ("i/", "w/"),
+    ("c/", "i/"),
+    ("c/", "w/"),
+    ("o/", "w/"),
+    ("1/", "2/"),
+    ("", ""),
+    ("a/", "a/"),
+    ("old/", "new/"),
+    ("a/b/", "b/b/"),
+    ("i/", "b/"),
+    ("./", "./"),
+]
+_WORDS = [
+    b"x",
+    b"-- a/setup.py",
+    b"++ b/setup.py",
+    b"",
+    b"diff --git a/setup.py b/setup.py",
+    b"@@ -1 +1 @@",
+    b" ",
+    b"\t",
+    b"*** 1,2 ****",
+    b"a\x0bb",
+    b"c\x0c",
+    b"\xe9",
+    b"\xe2\x80\xa8",
+    b"no cr\r",
     b"\\ No newline at end of file",
-    b"rename old docs/ok.md", b"rename new setup.py", b"+line", b"-line", b" line", b"--- /dev/null", b"+++ /dev/null",
-    b"\xef\xbb\xbfdiff --git a/setup.py b/setup.py", b"Xdiff --git a/setup.py b/setup.py", b"XX3d", b"X2a3",
+    b".",
+]
+_PROSE = [
+    b"Hello.",
+    b"",
+    b"---",
+    b"-- ",
+    b"2.39.5",
+    b"+++",
+    b"Thanks!",
+    b"From 0123456789 Mon Sep 17 00:00:00 2001",
+    b"From: A <a@example.com>",
+    b"Date: Mon, 1 Jan 2024 00:00:00 +0000",
+    b"Subject: [PATCH] x",
+    b" docs/ok.md | 1 +",
+    b" 1 file changed, 1 insertion(+)",
+    b"# comment",
+    b"```diff",
+    b"```",
+    b"commit 0123456789",
+    b"Only in a: x",
+    b"* item",
+    b"- item",
+    b"> quoted",
+    b"Index: setup.py",
+    b"Prereq: 1",
+    b"=== x",
+    b"*** a",
+    b"--- a/setup.py",
+    b"+++ b/setup.py",
+    b"@@ -1,2 +1,3 @@",
+    b"    --- a/setup.py",
+    b"X--- a/setup.py",
+    b"> +++ b/setup.py",
+    b"- --- a/setup.py",
+    b"diff -u a/setup.py b/setup.py",
+    b"diff --git a/setup.py b/setup.py",
+    b" diff --git a/setup.py b/setup.py",
+    b"rename from docs/ok.md",
+    b"rename to setup.py",
+    b"copy from docs/ok.md",
+    b"copy to docs/new.md",
+    b"new file mode 100644",
+    b"deleted file mode 100644",
+    b"old mode 100644",
+    b"new mode 100755",
+    b"similarity index 100%",
+    b"index 1234567..89abcde",
+    b"GIT binary patch",
+    b"literal 5",
+    b"Mc$~}6%c<l700t-l%>V!Z",
+    b"3d",
+    b"2a3",
+    b"> x",
+    b"< x",
+    b"1,2c",
+    b".",
+    b"a1 2",
+    b"d1 1",
+    b"Content-Type: text/plain; charset=UTF-8",
+    b"Content-Type: multipart/mixed; boundary=x",
+    b"--x",
+    b"Content-Transfer-Encoding: base64",
+    b"Content-Transfer-Encoding: 8bit",
+    b"Binary files a/x and b/x differ",
+    b"Files a/x and b/x differ",
+    b"\x1b[1mdiff --git a/x b/x\x1b[m",
+    b"Submodule x 1..2:",
+    b"line\r",
+    b"\\ No newline at end of file",
+    b"rename old docs/ok.md",
+    b"rename new setup.py",
+    b"+line",
+    b"-line",
+    b" line",
+    b"--- /dev/null",
+    b"+++ /dev/null",
+    b"\xef\xbb\xbfdiff --git a/setup.py b/setup.py",
+    b"Xdiff --git a/setup.py b/setup.py",
+    b"XX3d",
+    b"X2a3",
     b"--- a/setup.py\t",
 ]
-_SIGNS = [b"+", b"-", b" ", b"\\", b"@", b"X", b">", b"\t", b"- ", b"  ", b"\xef\xbb\xbf", b"\r", b"\0", b"", b"/",
-b'"']
+_SIGNS = [
+    b"+",
+    b"-",
+    b" ",
+    b"\\",
+    b"@",
+    b"X",
+    b">",
+    b"\t",
+    b"- ",
+    b"  ",
+    b"\xef\xbb\xbf",
+    b"\r",
+    b"\0",
+    b"",
+    b"/",
+    b'"',
+]
 _SWAPS = [
-    (b"100644", b"100755"), (b"100644", b"120000"), (b"100644", b"160000"), (b"100644", b"0100644"), (b"100755",
-    b"100644"),
-    (b"rename", b"copy"), (b"copy", b"rename"), (b" from ", b" to "), (b" to ", b" from "), (b"a/", b"b/"), (b"b/",
-    b"a/"),
-    (b"docs/", b"src/"), (b"docs/ok.md", b"setup.py"), (b"ok.md", b"ok.md "), (b"ok.md", b"ok.md\t"), (b"ok.md",
-    b"\\157k.md"),
-    (b"/", b"//"), (b"/", b"\\057"), (b"a/", b""), (b"b/", b""), (b"/dev/null", b"a/dev/null"), (b"a/docs",
-    b"/dev/null"),
-    (b"diff --git ", b"diff --git  "), (b"new file mode", b"deleted file mode"), (b"deleted file mode",
-    b"new file mode"),
-    (b"old mode", b"new mode"), (b"--- ", b"+++ "), (b"+++ ", b"--- "), (b"100%", b"101%"), (b"e69de29", b"1234567"),
-    (b".md", b".md\x0c"), (b".md", b".md\r"), (b'"', b""), (b" b/", b"\tb/"), (b" b/", b"  b/"), (b"..", b",1.."),
+    (b"100644", b"100755"),
+    (b"100644", b"120000"),
+    (b"100644", b"160000"),
+    (b"100644", b"0100644"),
+    (b"100755", b"100644"),
+    (b"rename", b"copy"),
+    (b"copy", b"rename"),
+    (b" from ", b" to "),
+    (b" to ", b" from "),
+    (b"a/", b"b/"),
+    (b"b/", b"a/"),
+    (b"docs/", b"src/"),
+    (b"docs/ok.md", b"setup.py"),
+    (b"ok.md", b"ok.md "),
+    (b"ok.md", b"ok.md\t"),
+    (b"ok.md", b"\\157k.md"),
+    (b"/", b"//"),
+    (b"/", b"\\057"),
+    (b"a/", b""),
+    (b"b/", b""),
+    (b"/dev/null", b"a/dev/null"),
+    (b"a/docs", b"/dev/null"),
+    (b"diff --git ", b"diff --git  "),
+    (b"new file mode", b"deleted file mode"),
+    (b"deleted file mode", b"new file mode"),
+    (b"old mode", b"new mode"),
+    (b"--- ", b"+++ "),
+    (b"+++ ", b"--- "),
+    (b"100%", b"101%"),
+    (b"e69de29", b"1234567"),
+    (b".md", b".md\x0c"),
+    (b".md", b".md\r"),
+    (b'"', b""),
+    (b" b/", b"\tb/"),
+    (b" b/", b"  b/"),
+    (b"..", b",1.."),
 ]
 _CASES = 6
 
@@ -108,10 +258,16 @@ _SOUP_NAMES = [b"docs/ok.md", b"docs/ok.md", b"setup.py", b"ok.md", b"new", b"do
 _SOUP_HUNKS = [
     b"@@ -1,3 +1,4 @@\n line1\n+added\n line2\n line3\n",
     b"@@ -1,8 +0,0 @@\n" + b"".join(b"-line%d\n" % at for at in range(1, 9)),
-    b"@@ -0,0 +1,2 @@\n+a\n+b\n", b"@@ -6,2 +6,3 @@\n line6\n+x\n line7\n", b"@@ -3,0 +4 @@\n+x\n", b"@@ -2 +1,0 @@\n-line2\n",
-    b"@@ -1,2 +1,2 @@\n-line1\n+--- a/setup.py\n line2\n", b"@@ -8 +8,2 @@\n line8\n+end\n\\ No newline at end of file\n",
-    b"@@ -1,2 +1,1 @@\n line1\n-line2\n-- \n2.39.5\n", b"GIT binary patch\nliteral 0\nHcmV?d00001\n\n",
-    b"@@ -1 +1 @@\n-one\n+two\n", b"@@ -1,4 +1,5 @@ one\n one\n two\n+2.5\n three\n four\n\n",
+    b"@@ -0,0 +1,2 @@\n+a\n+b\n",
+    b"@@ -6,2 +6,3 @@\n line6\n+x\n line7\n",
+    b"@@ -3,0 +4 @@\n+x\n",
+    b"@@ -2 +1,0 @@\n-line2\n",
+    b"@@ -1,2 +1,2 @@\n-line1\n+--- a/setup.py\n line2\n",
+    b"@@ -8 +8,2 @@\n line8\n+end\n\\ No newline at end of file\n",
+    b"@@ -1,2 +1,1 @@\n line1\n-line2\n-- \n2.39.5\n",
+    b"GIT binary patch\nliteral 0\nHcmV?d00001\n\n",
+    b"@@ -1 +1 @@\n-one\n+two\n",
+    b"@@ -1,4 +1,5 @@ one\n one\n two\n+2.5\n three\n four\n\n",
 ]
 
 
@@ -126,19 +282,34 @@ def soup(rnd: Random) -> bytes:
             return known if rnd.random() < 0.95 else rnd.choice(_SOUP_NAMES)
 
         out.append(b"diff --git a/%b b/%b\n" % (name(old), name(new)))
-        mode = rnd.choice((b"", b"", b"", b"old mode 100644\nnew mode 100755\n", b"new file mode 100644\n", b"new mode 100755\n",
-                           b"deleted file mode 100644\n", b"old mode 100755\nnew mode 100644\n", b"new file mode 120000\n"))
+        mode = rnd.choice(
+            (
+                b"",
+                b"",
+                b"",
+                b"old mode 100644\nnew mode 100755\n",
+                b"new file mode 100644\n",
+                b"new mode 100755\n",
+                b"deleted file mode 100644\n",
+                b"old mode 100755\nnew mode 100644\n",
+                b"new file mode 120000\n",
+            )
+        )
         move = b"rename" if rnd.random() < 0.8 else b"copy"
         moves = rnd.random() < (0.9 if old != new else 0.05)
         out += [mode, b"similarity index 90%\n" if rnd.random() < (0.6 if moves else 0.03) else b""]
         if moves:
             out.append(b"%b from %b\n%b to %b\n" % (move, name(old), move, name(new)))
         if rnd.random() < 0.4:
-            out.append(rnd.choice((b"index 1234567..89abcde", b"index 0000000..e69de29", b"index e69de29..0000000"))
-                       + (b" 100644\n" if not mode and rnd.random() < 0.8 else b"\n"))
+            out.append(
+                rnd.choice((b"index 1234567..89abcde", b"index 0000000..e69de29", b"index e69de29..0000000"))
+                + (b" 100644\n" if not mode and rnd.random() < 0.8 else b"\n")
+            )
         if rnd.random() < 0.7:
-            sides = [b"/dev/null" if word in mode else prefix + name(known) + (b"\t" if b" " in known else b"")
-                     for word, prefix, known in ((b"new file", b"a/", old), (b"deleted", b"b/", new))]
+            sides = [
+                b"/dev/null" if word in mode else prefix + name(known) + (b"\t" if b" " in known else b"")
+                for word, prefix, known in ((b"new file", b"a/", old), (b"deleted", b"b/", new))
+            ]
             out.append(b"--- %b\n+++ %b\n" % tuple(sides))
             out += rnd.choices(_SOUP_HUNKS, k=rnd.choice((1, 1, 1, 2)))
         if rnd.random() < 0.2:
@@ -148,9 +319,24 @@ def soup(rnd: Random) -> bytes:
 
 def _change(rnd: Random, name: str, style: Style) -> bytes:
     old = Side(name, "100755" if name in EXECUTABLE else "100644", FILES[name])
-    kind = rnd.choice(("modify", "modify", "modify", "add", "add", "delete", "rename", "rename", "copy", "mode",
-    "type", "link",
-                       "binary", "submodule"))
+    kind = rnd.choice(
+        (
+            "modify",
+            "modify",
+            "modify",
+            "add",
+            "add",
+            "delete",
+            "rename",
+            "rename",
+            "copy",
+            "mode",
+            "type",
+            "link",
+            "binary",
+            "submodule",
+        )
+    )
     other = rnd.choice(_NEW_NAMES)
     if kind == "modify":
         mode = rnd.choice((old.mode, old.mode, old.mode, "100755", "100644"))
@@ -171,8 +357,12 @@ def _change(rnd: Random, name: str, style: Style) -> bytes:
     if kind == "link":
         return section(None, Side(other, "120000", rnd.choice((b"../setup.py", b"/etc", b"docs"))), style)
     if kind == "binary":
-        return section(old, Side(name, old.mode, old.content + bytes(rnd.randrange(256) for _ in range(rnd.randrange(1, 99)))),
-                       style, binary=True)
+        return section(
+            old,
+            Side(name, old.mode, old.content + bytes(rnd.randrange(256) for _ in range(rnd.randrange(1, 99)))),
+            style,
+            binary=True,
+        )
     return section(None, Side(other, "160000", b"Subproject commit " + b"0123456789" * 4 + b"\n"), style)
 
 
@@ -208,8 +398,9 @@ def _lines_of(patch: bytes) -> list[bytes]:
 
 def _interesting(rnd: Random, lines: list[bytes]) -> int:
     """A line to meddle with: mostly not content."""
-    heads = [at for at, line in enumerate(lines) if line[:1] not in (b"+", b"-", b" ") or line[:4] in (b"--- ",
-    b"+++ ")]
+    heads = [
+        at for at, line in enumerate(lines) if line[:1] not in (b"+", b"-", b" ") or line[:4] in (b"--- ", b"+++ ")
+    ]
     return rnd.choice(heads) if heads and rnd.random() < 0.75 else rnd.randrange(len(lines))
 
 
@@ -254,9 +445,9 @@ def _replace_text(rnd: Random, patch: bytes) -> bytes:
 def _sign_line(rnd: Random, patch: bytes) -> bytes:
     lines = _lines_of(patch)
     at = _interesting(rnd, lines)
-    lines[at] = rnd.choice((lambda line, sign: sign + line, lambda line, sign: sign + line[1:], lambda line,
-    sign: line + sign))(
-        lines[at], rnd.choice(_SIGNS))
+    lines[at] = rnd.choice(
+        (lambda line, sign: sign + line, lambda line, sign: sign + line[1:], lambda line, sign: line + sign)
+    )(lines[at], rnd.choice(_SIGNS))
     return b"\n".join(lines)
 
 
@@ -276,21 +467,36 @@ def _change_number(rnd: Random, patch: bytes) -> bytes:
         digits = [index for index, c in enumerate(lines[at]) if 48 <= c < 58]
         if digits:
             index = rnd.choice(digits)
-            lines[at] = lines[at][:index] + rnd.choice((b"0", b"1", b"2", b"9", b"10", b"", b"-1",
-            b"4294967299")) + lines[at][index + 1:]
+            lines[at] = (
+                lines[at][:index]
+                + rnd.choice((b"0", b"1", b"2", b"9", b"10", b"", b"-1", b"4294967299"))
+                + lines[at][index + 1 :]
+            )
     return b"\n".join(lines)
 
 
 def _rename_in_header(rnd: Random, patch: bytes) -> bytes:
     lines = _lines_of(patch)
-    places = [at for at, line in enumerate(lines)
-              if line.startswith((b"diff --git ", b"--- ", b"+++ ", b"rename ", b"copy "))]
+    places = [
+        at for at, line in enumerate(lines) if line.startswith((b"diff --git ", b"--- ", b"+++ ", b"rename ", b"copy "))
+    ]
     if places:
         at = rnd.choice(places)
         words = lines[at].split(b" ")
-        words[-1] = rnd.choice((b"b/setup.py", b"a/setup.py", b"setup.py", b"b/docs/ok.md", b"docs/ok.md", b"/dev/null",
-                                b'"b/setup.py"', b'"b/docs/ok.md"\t', b"b/setup.py\tb/docs/ok.md",
-                                b"b/docs/ok.md b/docs/ok.md"))
+        words[-1] = rnd.choice(
+            (
+                b"b/setup.py",
+                b"a/setup.py",
+                b"setup.py",
+                b"b/docs/ok.md",
+                b"docs/ok.md",
+                b"/dev/null",
+                b'"b/setup.py"',
+                b'"b/docs/ok.md"\t',
+                b"b/setup.py\tb/docs/ok.md",
+                b"b/docs/ok.md b/docs/ok.md",
+            )
+        )
         lines[at] = b" ".join(words)
     return b"\n".join(lines)
 
@@ -304,7 +510,7 @@ def _repeat_section(rnd: Random, patch: bytes) -> bytes:
 
 def _drop_byte(rnd: Random, patch: bytes) -> bytes:
     at = rnd.randrange(len(patch) or 1)
-    return patch[:at] + rnd.choice((b"", b"\n", b"\r", b" ", b"\0", b"\xff")) + patch[at + 1:]
+    return patch[:at] + rnd.choice((b"", b"\n", b"\r", b" ", b"\0", b"\xff")) + patch[at + 1 :]
 
 
 def _strip_ends(_: Random, patch: bytes) -> bytes:
@@ -317,8 +523,22 @@ def _reverse_sections(_: Random, patch: bytes) -> bytes:
 
 
 _MUTATORS: list[Callable[[Random, bytes], bytes]] = [
-    _insert_prose, _insert_prose, _insert_prose, _delete_line, _repeat_line, _swap_lines, _replace_text, _replace_text,
-    _sign_line, _sign_line, _indent_section, _change_number, _rename_in_header, _rename_in_header, _repeat_section,
+    _insert_prose,
+    _insert_prose,
+    _insert_prose,
+    _delete_line,
+    _repeat_line,
+    _swap_lines,
+    _replace_text,
+    _replace_text,
+    _sign_line,
+    _sign_line,
+    _indent_section,
+    _change_number,
+    _rename_in_header,
+    _rename_in_header,
+    _repeat_section,
     _drop_byte,
-    _strip_ends, _reverse_sections,
+    _strip_ends,
+    _reverse_sections,
 ]

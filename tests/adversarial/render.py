@@ -61,9 +61,11 @@ def section(old: Side | None, new: Side | None, style: Style, *, how: str = "", 
     if how:
         assert old is not None
         assert new is not None
-        lines += [b"similarity index %d%%" % (100 if old.content == new.content else 80),
-                  b"%b from %b" % (how.encode(), quoted(old.path, style)),
-                  b"%b to %b" % (how.encode(), quoted(new.path, style))]
+        lines += [
+            b"similarity index %d%%" % (100 if old.content == new.content else 80),
+            b"%b from %b" % (how.encode(), quoted(old.path, style)),
+            b"%b to %b" % (how.encode(), quoted(new.path, style)),
+        ]
     before, after = old.content if old else b"", new.content if new else b""
     if before != after or (style.index and (old is None or new is None)):
         blobs = [b"0000000" if side is None else b"e69de29" if not side.content else b"1234567" for side in (old, new)]
@@ -76,8 +78,10 @@ def section(old: Side | None, new: Side | None, style: Style, *, how: str = "", 
         return text
     if binary:
         return text + b"GIT binary patch\n" + _literal(after) + _literal(before)
-    names = [b"/dev/null" if side is None else quoted(name, style) + _tab(name, style)
-             for side, name in ((old, old_name), (new, new_name))]
+    names = [
+        b"/dev/null" if side is None else quoted(name, style) + _tab(name, style)
+        for side, name in ((old, old_name), (new, new_name))
+    ]
     return text + b"--- %b\n+++ %b\n" % tuple(names) + hunks(before, after, style.context)
 
 
@@ -118,9 +122,9 @@ def _literal(content: bytes) -> bytes:
     packed = zlib.compress(content)
     out = [b"literal %d\n" % len(content)]
     for start in range(0, len(packed), 52):
-        chunk = packed[start:start + 52]
+        chunk = packed[start : start + 52]
         letter = len(chunk) + (64 if len(chunk) <= 26 else 70)
-        out.append(bytes([letter]) + b"".join(_five(chunk[at:at + 4]) for at in range(0, len(chunk), 4)) + b"\n")
+        out.append(bytes([letter]) + b"".join(_five(chunk[at : at + 4]) for at in range(0, len(chunk), 4)) + b"\n")
     return b"".join(out) + b"\n"
 
 

@@ -14,24 +14,64 @@ from tests.adversarial.trees import scratch
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="needs git")
 
 NAMES = [
-    b"plain", b"dir/plain", b"dir/sub/deep", b"with space", b"sp ace/b/c", b"x b/x", b'quo"te', b"back\\slash",
+    b"plain",
+    b"dir/plain",
+    b"dir/sub/deep",
+    b"with space",
+    b"sp ace/b/c",
+    b"x b/x",
+    b'quo"te',
+    b"back\\slash",
     "caf\u00e9".encode(),
-    "\u65e5\u672c/\u8a9e".encode(), b"-dash", b"--- a", b"+++ b", b"@@ -1 +1 @@", b"a/b", b"b/a", b"tr.ail.",
-    b"diff --git a", b"new\tline",
-    b"ctrl\x01", b"\xff\xfe", b"~tilde", b"$var", b"e\xcc\x81", b"dev/null", b"space end ", b"'single'", b"back\\",
+    "\u65e5\u672c/\u8a9e".encode(),
+    b"-dash",
+    b"--- a",
+    b"+++ b",
+    b"@@ -1 +1 @@",
+    b"a/b",
+    b"b/a",
+    b"tr.ail.",
+    b"diff --git a",
+    b"new\tline",
+    b"ctrl\x01",
+    b"\xff\xfe",
+    b"~tilde",
+    b"$var",
+    b"e\xcc\x81",
+    b"dev/null",
+    b"space end ",
+    b"'single'",
+    b"back\\",
     b"\xe2\x80\xa8sep",
 ]
 ODD = {b"new\tline", b"ctrl\x01", b"\xff\xfe", b"\xe2\x80\xa8sep"}
 OPTIONS = [
-    (), ("-M",), ("-M", "-C", "--find-copies-harder"), ("-B", "-M"), ("-B",), ("--binary",), ("--binary",
-    "--full-index", "-M"), ("-R",),
-    ("-R", "-M", "--binary"), ("-U1",), ("-U0",), ("--no-renames", "--full-index"), ("--function-context",),
+    (),
+    ("-M",),
+    ("-M", "-C", "--find-copies-harder"),
+    ("-B", "-M"),
+    ("-B",),
+    ("--binary",),
+    ("--binary", "--full-index", "-M"),
+    ("-R",),
+    ("-R", "-M", "--binary"),
+    ("-U1",),
+    ("-U0",),
+    ("--no-renames", "--full-index"),
+    ("--function-context",),
     ("--patience", "-M10%"),
-    ("--ignore-space-change",), ("--inter-hunk-context=5",), ("--abbrev=20",), ("--submodule=short",),
+    ("--ignore-space-change",),
+    ("--inter-hunk-context=5",),
+    ("--abbrev=20",),
+    ("--submodule=short",),
     ("--no-color-moved", "--minimal"),
 ]
-CONFIGURATIONS = [(), ("-c", "diff.mnemonicPrefix=true"), ("-c", "core.quotePath=false"), ("-c",
-"diff.suppressBlankEmpty=true")]
+CONFIGURATIONS = [
+    (),
+    ("-c", "diff.mnemonicPrefix=true"),
+    ("-c", "core.quotePath=false"),
+    ("-c", "diff.suppressBlankEmpty=true"),
+]
 TREES = 40
 
 
@@ -41,8 +81,9 @@ class Repository:
         self.git("init", "-q")
 
     def git(self, *arguments: str) -> bytes:
-        done = subprocess.run(("git", *arguments), cwd=self.root, env=_QUIET, capture_output=True, check=False,
-        timeout=60)
+        done = subprocess.run(
+            ("git", *arguments), cwd=self.root, env=_QUIET, capture_output=True, check=False, timeout=60
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -73,8 +114,10 @@ def some_content(rnd: random.Random) -> bytes:
     kind = rnd.random()
     if kind < 0.1:
         return b""
-    lines = [rnd.choice([b"line %d" % at, b"-- x", b"++ y", b"", b" ", b"\tz\r", b"a\x0cb",
-    b"\xe9"]) for at in range(rnd.randrange(1, 40))]
+    lines = [
+        rnd.choice([b"line %d" % at, b"-- x", b"++ y", b"", b" ", b"\tz\r", b"a\x0cb", b"\xe9"])
+        for at in range(rnd.randrange(1, 40))
+    ]
     if kind < 0.2:
         lines.append(b"\0binary")
     return b"\n".join(lines) + (b"" if rnd.random() < 0.2 else b"\n")
@@ -139,8 +182,9 @@ def _compare(rnd: random.Random, repository: Repository) -> None:
         elif fate < 0.45:
             repository.write(rnd, name, rnd.choice(["file", "exec", "link"]), content[name])
         elif fate < 0.65:
-            repository.write(rnd, rnd.choice(NAMES), kinds[name], content[name] if rnd.random() < 0.5 else edited(rnd,
-            content[name]))
+            repository.write(
+                rnd, rnd.choice(NAMES), kinds[name], content[name] if rnd.random() < 0.5 else edited(rnd, content[name])
+            )
             if rnd.random() < 0.4:
                 repository.write(rnd, name, kinds[name], content[name])
         elif fate < 0.9:
@@ -169,8 +213,14 @@ def _check(data: bytes, files: set[tuple[str, bytes | None, bytes | None]], opti
         assert allowed.get(patch.problem.reason), (patch.problem, options, data)
         return
     names = {"modify": "change", "mode_only": "change"}
-    told = {(names.get(file.operation, file.operation), file.old_path and file.old_path.encode(),
-             file.new_path and file.new_path.encode()) for file in patch.files}
+    told = {
+        (
+            names.get(file.operation, file.operation),
+            file.old_path and file.old_path.encode(),
+            file.new_path and file.new_path.encode(),
+        )
+        for file in patch.files
+    }
     if "--ignore-space-change" in options:
         assert told <= files
     else:
@@ -183,16 +233,26 @@ def test_outside_a_repository(tmp_path):
         (tmp_path / side).mkdir()
         (tmp_path / side / "x y").write_text(text)
         (tmp_path / side / side).write_text(text)
-    done = subprocess.run(("git", "-c", "diff.mnemonicPrefix=true", "diff", "--no-index", "one", "two"), cwd=tmp_path,
-    env=_QUIET,
-                          capture_output=True, check=False, timeout=60)
+    done = subprocess.run(
+        ("git", "-c", "diff.mnemonicPrefix=true", "diff", "--no-index", "one", "two"),
+        cwd=tmp_path,
+        env=_QUIET,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
     patch = read_patch(done.stdout)
     # The directories are part of the names, and differ: git apply -p1 would rename, and no rename line says so.
     assert patch.problem is not None
     assert patch.problem.reason == "malformed"
-    done = subprocess.run(("git", "diff", "--no-index", "one/x y", "two/x y"), cwd=tmp_path, env=_QUIET,
-    capture_output=True,
-                          check=False, timeout=60)
+    done = subprocess.run(
+        ("git", "diff", "--no-index", "one/x y", "two/x y"),
+        cwd=tmp_path,
+        env=_QUIET,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
     assert read_patch(done.stdout).problem is not None
 
 

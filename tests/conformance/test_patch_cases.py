@@ -46,7 +46,9 @@ def test_a_case_comes_out_as_it_must(case, prose, capsys):
         assert told["reason"] == expect["reject_reason"], told["message"]
 
 
-@pytest.mark.parametrize("case", sorted((FIXTURES / "patches").glob("*/expect.json")), ids=lambda case: case.parent.name)
+@pytest.mark.parametrize(
+    "case", sorted((FIXTURES / "patches").glob("*/expect.json")), ids=lambda case: case.parent.name
+)
 def test_what_the_fuzzer_found_stays_fixed(case, capsys):
     expect = json.loads(case.read_text())
     _, told = answer(case.parent / "changes.patch", ["**"], True, capsys)

@@ -31,8 +31,13 @@ def test_real_commits_are_read_as_their_trees_say(name):
             assert patch.problem is None, (row["commit"], patch.problem)
             assert (patch.added_lines, patch.removed_lines, patch.prose_lines) == (row["added"], row["removed"], 0)
             names = {"modify": "change", "mode_only": "change"}
-            told = {(names.get(file.operation, file.operation), file.old_path, file.new_path): (file.old_mode, file.new_mode)
-                    for file in patch.files}
+            told = {
+                (names.get(file.operation, file.operation), file.old_path, file.new_path): (
+                    file.old_mode,
+                    file.new_mode,
+                )
+                for file in patch.files
+            }
             true = dict(of_trees(row["files"]))
             assert told.keys() == true.keys(), row["commit"]
             for key, modes in true.items():

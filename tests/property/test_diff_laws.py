@@ -11,9 +11,11 @@ from idkmesh_rules.diff.values import DiffLimits
 from tests.adversarial.generate import make
 from tests.adversarial.render import Side, Style, section
 
-_component = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp"),
-exclude_characters="/"), min_size=1,
-                     max_size=8).filter(lambda text: "\x85" not in text)
+_component = st.text(
+    st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp"), exclude_characters="/"),
+    min_size=1,
+    max_size=8,
+).filter(lambda text: "\x85" not in text)
 _path = st.lists(_component, min_size=1, max_size=3).map("/".join)
 _line = st.binary(max_size=12).map(lambda raw: raw.replace(b"\n", b"").replace(b"\0", b""))
 _content = st.lists(_line, max_size=12).map(lambda lines: b"".join(line + b"\n" for line in lines))
@@ -58,14 +60,42 @@ def test_reading_what_was_rendered_gives_it_back(change, style):
     assert second_opinion(patch).verdict != "disagrees"
 
 
-@given(st.binary(max_size=200) | st.lists(st.sampled_from([
-    b"diff --git a/x b/x\n", b"--- a/x\n", b"+++ b/x\n", b"@@ -1 +1 @@\n", b"-a\n", b"+b\n", b" c\n", b"\n",
-    b"junk\n", b"\\ No newline at end\n",
-    b"new file mode 100644\n", b"old mode 100644\n", b"new mode 100755\n", b"rename from x\n", b"rename to y\n",
-    b"index 1234567..89abcde\n",
-    b"GIT binary patch\n", b"literal 0\n", b"HcmV?d00001\n", b'"', b"\r\n", b"\0", b"\xff", b"@@ -1,2 +1,2 @@",
-    b"diff --git ", b"@@@\n",
-]), max_size=20).map(b"".join))
+@given(
+    st.binary(max_size=200)
+    | st.lists(
+        st.sampled_from(
+            [
+                b"diff --git a/x b/x\n",
+                b"--- a/x\n",
+                b"+++ b/x\n",
+                b"@@ -1 +1 @@\n",
+                b"-a\n",
+                b"+b\n",
+                b" c\n",
+                b"\n",
+                b"junk\n",
+                b"\\ No newline at end\n",
+                b"new file mode 100644\n",
+                b"old mode 100644\n",
+                b"new mode 100755\n",
+                b"rename from x\n",
+                b"rename to y\n",
+                b"index 1234567..89abcde\n",
+                b"GIT binary patch\n",
+                b"literal 0\n",
+                b"HcmV?d00001\n",
+                b'"',
+                b"\r\n",
+                b"\0",
+                b"\xff",
+                b"@@ -1,2 +1,2 @@",
+                b"diff --git ",
+                b"@@@\n",
+            ]
+        ),
+        max_size=20,
+    ).map(b"".join)
+)
 @settings(max_examples=600)
 def test_any_bytes_give_an_answer_and_the_shortcut_does_not_change_it(data):
     assert read_patch(data) == _Reader(data, DiffLimits(), shortcut=False).read()
@@ -87,8 +117,9 @@ def _wide(length: int, count: int, signs: bytes) -> tuple[bytes, int, int]:
 
 
 @pytest.mark.parametrize("signs", [b"+- ", b"+ ", b" +-+"])
-@pytest.mark.parametrize("length", [0, 1, 37, 1022, 1023, 1024, _WINDOW - 3, _WINDOW - 2, _WINDOW - 1, _WINDOW,
-_WINDOW + 1, 3 * _WINDOW])
+@pytest.mark.parametrize(
+    "length", [0, 1, 37, 1022, 1023, 1024, _WINDOW - 3, _WINDOW - 2, _WINDOW - 1, _WINDOW, _WINDOW + 1, 3 * _WINDOW]
+)
 @pytest.mark.parametrize("tail", [b"", b"diff --git a/y b/y\nold mode 100644\nnew mode 100755\n", b"-- \n", b"\n"])
 def test_hunks_larger_than_a_window(length, signs, tail):
     count = max(7, 3 * _WINDOW // (length + 2))
@@ -101,7 +132,8 @@ def test_hunks_larger_than_a_window(length, signs, tail):
     surplus = read_patch(data + b"+x\n")
     assert surplus.problem is not None
     assert (surplus.problem.reason, surplus.problem.line) == ("malformed", count + 5)
-    missing = read_patch(data[:data.rfind(b"\n", 0,
-    -1) + 1] + b"diff --git a/y b/y\nold mode 100644\nnew mode 100755\n")
+    missing = read_patch(
+        data[: data.rfind(b"\n", 0, -1) + 1] + b"diff --git a/y b/y\nold mode 100644\nnew mode 100755\n"
+    )
     assert missing.problem is not None
     assert (missing.problem.reason, missing.problem.line) == ("malformed", count + 4)

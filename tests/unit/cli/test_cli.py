@@ -153,7 +153,9 @@ def test_candidate_text_cannot_drive_the_terminal(tmp_path: Path) -> None:
     assert run.returncode == 1
     assert "\x1b" not in run.stdout
     assert "\u202e" not in run.stdout
-    assert "patch is not the declared patch: \\x1b]0;owned\\x07\\u202egnp: nothing stands there" in " ".join(run.stdout.split())
+    assert "patch is not the declared patch: \\x1b]0;owned\\x07\\u202egnp: nothing stands there" in " ".join(
+        run.stdout.split()
+    )
 
 
 def test_validate_tells_what_fits_and_what_does_not(bundle: Bundle) -> None:

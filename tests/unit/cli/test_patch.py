@@ -19,6 +19,7 @@ def file(tmp_path):
     def write(data: bytes, name: str = "changes.patch"):
         (tmp_path / name).write_bytes(data)
         return tmp_path / name
+
     return write
 
 
@@ -29,31 +30,67 @@ def told(capsys, *files, **options):
 
 def test_an_accepted_patch_in_json(file, capsys):
     path = file(OK)
-    assert told(capsys, path) == (0, [{
-        "file": str(path), "verdict": "accept", "reason": None, "message": None, "line": None,
-        "paths": [{"path": "docs/ok.md", "side": "new", "authorized": True, "reason": None}],
-        "files": [{"operation": "modify", "old_path": "docs/ok.md", "new_path": "docs/ok.md", "old_mode": None, "new_mode": None,
-                   "binary": False, "symlink": False, "submodule": False, "added_lines": 1, "removed_lines": 1}],
-        "added_lines": 1, "removed_lines": 1}])
+    assert told(capsys, path) == (
+        0,
+        [
+            {
+                "file": str(path),
+                "verdict": "accept",
+                "reason": None,
+                "message": None,
+                "line": None,
+                "paths": [{"path": "docs/ok.md", "side": "new", "authorized": True, "reason": None}],
+                "files": [
+                    {
+                        "operation": "modify",
+                        "old_path": "docs/ok.md",
+                        "new_path": "docs/ok.md",
+                        "old_mode": None,
+                        "new_mode": None,
+                        "binary": False,
+                        "symlink": False,
+                        "submodule": False,
+                        "added_lines": 1,
+                        "removed_lines": 1,
+                    }
+                ],
+                "added_lines": 1,
+                "removed_lines": 1,
+            }
+        ],
+    )
 
 
-@pytest.mark.parametrize(("data", "options", "reason", "line"), [
-    (OK, {"allow": ["src/**"]}, "path", 1),
-    (OK, {"forbid": ["*.MD"]}, "path", 1),
-    (RENAME, {"allow": ["docs/**"]}, "path", 1),
-    (OK + b"bye\n", {}, "prose", 8),
-    (b"hi\n" + OK + OK, {}, "prose", 1),
-    (b"hi\n" + OK + OK, {"allow_prose": True}, "repeated", 9),
-    (OK + b"+x\nbye\n", {}, "malformed", 8),
-    (b"hi\n", {}, "empty", None),
-    (OK.replace(b"docs/ok.md", b".git/x"), {"allow": ["src/**"]}, "git-dir", 1),
-    (OK.replace(b"docs/ok.md", b".gitmodules"), {}, "git-meta", 1),
-    (b"diff --git a/x b/x\nnew file mode 100755\ndiff --git a/y b/y\nnew file mode 120000\n", {}, "symlink", 3),
-    (b"diff --git a/x b/x\nnew file mode 100755\ndiff --git a/y b/y\nnew file mode 160000\n", {}, "gitlink", 3),
-    (b"diff --git a/x b/x\nnew file mode 100755\n", {}, "exec-bit", 1),
-    (b"diff --git a/x b/x\nindex 1234567..89abcde 100644\nGIT binary patch\nliteral 0\nHcmV?d00001\n\n", {}, "binary", 1),
-    (b"".join(b"diff --git a/%d b/%d\nnew file mode 100644\n" % (at, at) for at in range(201)), {}, "too-many-files", None),
-])
+@pytest.mark.parametrize(
+    ("data", "options", "reason", "line"),
+    [
+        (OK, {"allow": ["src/**"]}, "path", 1),
+        (OK, {"forbid": ["*.MD"]}, "path", 1),
+        (RENAME, {"allow": ["docs/**"]}, "path", 1),
+        (OK + b"bye\n", {}, "prose", 8),
+        (b"hi\n" + OK + OK, {}, "prose", 1),
+        (b"hi\n" + OK + OK, {"allow_prose": True}, "repeated", 9),
+        (OK + b"+x\nbye\n", {}, "malformed", 8),
+        (b"hi\n", {}, "empty", None),
+        (OK.replace(b"docs/ok.md", b".git/x"), {"allow": ["src/**"]}, "git-dir", 1),
+        (OK.replace(b"docs/ok.md", b".gitmodules"), {}, "git-meta", 1),
+        (b"diff --git a/x b/x\nnew file mode 100755\ndiff --git a/y b/y\nnew file mode 120000\n", {}, "symlink", 3),
+        (b"diff --git a/x b/x\nnew file mode 100755\ndiff --git a/y b/y\nnew file mode 160000\n", {}, "gitlink", 3),
+        (b"diff --git a/x b/x\nnew file mode 100755\n", {}, "exec-bit", 1),
+        (
+            b"diff --git a/x b/x\nindex 1234567..89abcde 100644\nGIT binary patch\nliteral 0\nHcmV?d00001\n\n",
+            {},
+            "binary",
+            1,
+        ),
+        (
+            b"".join(b"diff --git a/%d b/%d\nnew file mode 100644\n" % (at, at) for at in range(201)),
+            {},
+            "too-many-files",
+            None,
+        ),
+    ],
+)
 def test_the_first_reason_is_told(file, capsys, data, options, reason, line):
     code, (answer,) = told(capsys, file(data), **options)
     assert code == 1
@@ -77,7 +114,9 @@ def test_a_structural_refusal_tells_no_paths_and_no_counts(file, capsys):
 def test_a_rejecting_condition_tells_them(file, capsys):
     _, (answer,) = told(capsys, file(RENAME), allow=["docs/**"])
     assert [(path["path"], path["side"], path["authorized"]) for path in answer["paths"]] == [
-        ("docs/a", "old", True), ("src/b", "new", False)]
+        ("docs/a", "old", True),
+        ("src/b", "new", False),
+    ]
     assert answer["files"][0]["operation"] == "rename"
 
 
@@ -114,13 +153,18 @@ def test_text_names_the_reason_the_remedy_and_every_path(file, capsys):
     assert patch([path]) == 0
     assert capsys.readouterr().out.splitlines() == [
         f"{path}: accept (2 files, +1 -1 lines)",
-        "  rename           +0 -0  docs/a -> src/b", "  modify           +1 -1  docs/ok.md"]
+        "  rename           +0 -0  docs/a -> src/b",
+        "  modify           +1 -1  docs/ok.md",
+    ]
     assert patch([path], allow=["docs/**"]) == 1
     assert capsys.readouterr().out.splitlines() == [
-        f"{path}: reject (path, line 1)", "  `src/b` is outside the allowed paths",
+        f"{path}: reject (path, line 1)",
+        "  src/b: it is outside the allowed paths",
         "  Remedy: leave this file out, or have the WorkUnit allow it",
-        "  rename           +0 -0  docs/a -> src/b", "  modify           +1 -1  docs/ok.md",
-        "  not authorized: `src/b` is outside the allowed paths"]
+        "  rename           +0 -0  docs/a -> src/b",
+        "  modify           +1 -1  docs/ok.md",
+        "  not authorized: src/b: it is outside the allowed paths",
+    ]
 
 
 def test_text_prints_no_control_characters(file, capsys):

@@ -26,10 +26,19 @@ INPUTS = {
     "almost a command": (b"1," * (SIZE // 2) + b"x\n" + OK, None),
     "almost a content type": (b"Content-Type: text/plain" + b" " * SIZE + b"x\n" + OK, "prose"),
     "spaces in a header": (b"diff --git a/" + b" " * SIZE + b" b/" + b" " * SIZE + b"\nold mode 100755\n", "malformed"),
-    "quotes in a header": (b'diff --git a/x "' + b' "' * (SIZE // 2) + b"\nold mode 100755\nnew mode 100644\n", "malformed"),
-    "escapes in a header": (b'diff --git "a/' + b"\\\\" * (SIZE // 2) + b"\nold mode 100755\nnew mode 100644\n", "malformed"),
+    "quotes in a header": (
+        b'diff --git a/x "' + b' "' * (SIZE // 2) + b"\nold mode 100755\nnew mode 100644\n",
+        "malformed",
+    ),
+    "escapes in a header": (
+        b'diff --git "a/' + b"\\\\" * (SIZE // 2) + b"\nold mode 100755\nnew mode 100644\n",
+        "malformed",
+    ),
     "a name of many names": (MODE % ((b"x b/" * (SIZE // 8) + b"y",) * 2), "limit"),
-    "a rename of many names": (b"diff --git a/" + b" b/" * (SIZE // 3) + b"\nrename from x\nrename to y\n", "malformed"),
+    "a rename of many names": (
+        b"diff --git a/" + b" b/" * (SIZE // 3) + b"\nrename from x\nrename to y\n",
+        "malformed",
+    ),
     "abandoned diff lines": (GIT * (SIZE // 19), "malformed"),
     "header lines": (GIT + b"index 1234567..1234567\n" * (SIZE // 23), "malformed"),
     "old names without end": (b"--- \n" * (SIZE // 5), None),
@@ -38,9 +47,17 @@ INPUTS = {
     "empty removals": (NAMES + b"@@ -1,%d +0,0 @@\n" % (SIZE // 2) + b"-\n" * (SIZE // 2), None),
     "a hunk that ends too early": (NAMES + b"@@ -1,9999999999 +1,9999999999 @@\n" + b" \n" * (SIZE // 2), "malformed"),
     "text behind the ranges": (NAMES + b"@@ -1 +1,2 @@" + b" @@" * (SIZE // 3) + b"\n x\n+y\n", None),
-    "binary content": (GIT + b"index 1234567..89abcde 100644\nGIT binary patch\nliteral 1\n"
-                       + (b"z" + b"0" * 65 + b"\n") * (SIZE // 67) + b"\n", None),
-    "deep paths": (b"".join(DEEP % (at, b"a/" * 1000 + b"b", at, b"a/" * 1000 + b"b") for at in range(SIZE // 4100)), None),
+    "binary content": (
+        GIT
+        + b"index 1234567..89abcde 100644\nGIT binary patch\nliteral 1\n"
+        + (b"z" + b"0" * 65 + b"\n") * (SIZE // 67)
+        + b"\n",
+        None,
+    ),
+    "deep paths": (
+        b"".join(DEEP % (at, b"a/" * 1000 + b"b", at, b"a/" * 1000 + b"b") for at in range(SIZE // 4100)),
+        None,
+    ),
     "modes": (b"".join(MODE % ((b"%d" % at,) * 2) for at in range(SIZE // 60)), None),
     "signatures": (b"".join(SIGNED % ((at,) * 4) for at in range(SIZE // 75)), None),
     "markers": (b"".join(MARKED % ((at,) * 4) for at in range(SIZE // 90)), None),

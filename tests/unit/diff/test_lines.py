@@ -25,34 +25,46 @@ def test_the_patch_is_what_the_tests_think():
 
 def test_changed_lines_know_their_places():
     assert [(line.path, line.patch_line, line.file_line, line.text) for line in changed_lines(PATCH, "added")] == [
-        ("x", 11, 2, b"other"), ("x", 13, 4, b" needle "), ("x", 17, 12, b"again"), ("x", 18, 13, b""),
-        ("z", 29, 5, b"moved"), ("z", 32, 9, b"needle")]
+        ("x", 11, 2, b"other"),
+        ("x", 13, 4, b" needle "),
+        ("x", 17, 12, b"again"),
+        ("x", 18, 13, b""),
+        ("z", 29, 5, b"moved"),
+        ("z", 32, 9, b"needle"),
+    ]
     assert [(line.path, line.patch_line, line.file_line, line.text) for line in changed_lines(PATCH, "removed")] == [
-        ("x", 10, 2, b"needle"), ("x", 14, 4, b"gone"), ("y", 28, 5, b"moved"), ("y", 31, 9, b"again")]
+        ("x", 10, 2, b"needle"),
+        ("x", 14, 4, b"gone"),
+        ("y", 28, 5, b"moved"),
+        ("y", 31, 9, b"again"),
+    ]
 
 
-@pytest.mark.parametrize(("text", "side", "match", "hit"), [
-    (b"needle", "added", "whole", LineHit("z", 32, 9, False)),
-    (b"needle", "removed", "whole", LineHit("x", 10, 2, False)),
-    (b"needle", "added", "substring", LineHit("x", 13, 4, False)),
-    (b"eed", "removed", "substring", LineHit("x", 10, 2, False)),
-    (b"moved", "added", "whole", LineHit("z", 29, 5, True)),
-    (b"ove", "removed", "substring", LineHit("y", 28, 5, True)),
-    (b"again", "added", "whole", LineHit("x", 17, 12, False)),
-    (b"", "added", "whole", LineHit("x", 18, 13, False)),
-    (b"", "removed", "whole", None),
-    (b"", "added", "substring", LineHit("x", 11, 2, False)),
-    (b"+other", "added", "substring", None),
-    (b"other", "removed", "whole", None),
-    (b"Needle", "added", "substring", None),
-    (b"ctx", "added", "substring", None),
-    (b"++ b/x", "added", "whole", None),
-    (b"-- a/x", "removed", "whole", None),
-    (b"other\n\n", "added", "substring", None),
-    (b"prose", "added", "substring", None),
-    (b"No newline", "added", "substring", None),
-    (b"+", "added", "substring", None),
-])
+@pytest.mark.parametrize(
+    ("text", "side", "match", "hit"),
+    [
+        (b"needle", "added", "whole", LineHit("z", 32, 9, False)),
+        (b"needle", "removed", "whole", LineHit("x", 10, 2, False)),
+        (b"needle", "added", "substring", LineHit("x", 13, 4, False)),
+        (b"eed", "removed", "substring", LineHit("x", 10, 2, False)),
+        (b"moved", "added", "whole", LineHit("z", 29, 5, True)),
+        (b"ove", "removed", "substring", LineHit("y", 28, 5, True)),
+        (b"again", "added", "whole", LineHit("x", 17, 12, False)),
+        (b"", "added", "whole", LineHit("x", 18, 13, False)),
+        (b"", "removed", "whole", None),
+        (b"", "added", "substring", LineHit("x", 11, 2, False)),
+        (b"+other", "added", "substring", None),
+        (b"other", "removed", "whole", None),
+        (b"Needle", "added", "substring", None),
+        (b"ctx", "added", "substring", None),
+        (b"++ b/x", "added", "whole", None),
+        (b"-- a/x", "removed", "whole", None),
+        (b"other\n\n", "added", "substring", None),
+        (b"prose", "added", "substring", None),
+        (b"No newline", "added", "substring", None),
+        (b"+", "added", "substring", None),
+    ],
+)
 def test_a_line_is_found_where_it_counts(text, side, match, hit):
     assert find_line(PATCH, text, side=side, match=match) == hit
 
@@ -87,7 +99,9 @@ def test_many_misses_take_linear_time(match):
 
 
 def test_text_that_stands_in_every_header_takes_linear_time():
-    section = b"diff --git a/%(n)d b/%(n)d\nindex 1234567..89abcde 100644\n--- a/%(n)d\n+++ b/%(n)d\n@@ -1 +1 @@\n-x\n+y\n"
+    section = (
+        b"diff --git a/%(n)d b/%(n)d\nindex 1234567..89abcde 100644\n--- a/%(n)d\n+++ b/%(n)d\n@@ -1 +1 @@\n-x\n+y\n"
+    )
     patch = read_patch(b"".join(section % {b"n": number} for number in range(60_000)))
     assert patch.problem is None
     start = time.process_time()

@@ -11,15 +11,18 @@ from idkmesh_rules.diff import SecondOpinion, read_patch, second_opinion
 HEAD = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n"
 
 
-@pytest.mark.parametrize("body", [
-    b"@@ -1 +1 @@\n-a\n+b\n",
-    b"@@ -1,4 +1,4 @@\n line1\n--- a/docs/ok.md\n+++ b/setup.py\n -- y\n @@ -1 +1 @@\n",
-    b"@@ -1,3 +1,4 @@\n line1\n\n+x\n line3\n@@ -9,2 +10 @@\n-a\n b\n",
-    b"@@ -0,0 +1,2 @@\n+\n+x\n",
-    b"@@ -1,3 +1,2 @@\n x\n-a\n-b\n+c\n\\ No newline at end of file\n",
-    b"@@ -1 +1,2 @@\n caf\xe9\n+\xff\xfe\n",
-    b"@@ -1 +1,2 @@\n x\n+\x85\n",
-])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"@@ -1 +1 @@\n-a\n+b\n",
+        b"@@ -1,4 +1,4 @@\n line1\n--- a/docs/ok.md\n+++ b/setup.py\n -- y\n @@ -1 +1 @@\n",
+        b"@@ -1,3 +1,4 @@\n line1\n\n+x\n line3\n@@ -9,2 +10 @@\n-a\n b\n",
+        b"@@ -0,0 +1,2 @@\n+\n+x\n",
+        b"@@ -1,3 +1,2 @@\n x\n-a\n-b\n+c\n\\ No newline at end of file\n",
+        b"@@ -1 +1,2 @@\n caf\xe9\n+\xff\xfe\n",
+        b"@@ -1 +1,2 @@\n x\n+\x85\n",
+    ],
+)
 def test_both_parsers_agree(body):
     assert second_opinion(read_patch(HEAD + body)) == SecondOpinion("agrees", None)
 
@@ -35,11 +38,14 @@ def test_other_line_ends_leave_a_section_out(odd):
     assert "1 of 1 sections" in (opinion.reason or "")
 
 
-@pytest.mark.parametrize(("data", "words"), [
-    (b"junk\n", "no section"),
-    (b"diff --git a/x b/x\nold mode 100644\nnew mode 100755\n", "no section"),
-    (b"", "refused"),
-])
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"junk\n", "no section"),
+        (b"diff --git a/x b/x\nold mode 100644\nnew mode 100755\n", "no section"),
+        (b"", "refused"),
+    ],
+)
 def test_nothing_to_compare(data, words):
     opinion = second_opinion(read_patch(data))
     assert opinion.verdict == "none"
@@ -50,7 +56,8 @@ def test_large_patches_are_not_compared():
     patch = read_patch(HEAD + b"@@ -1 +1 @@\n-a\n+b\n")
     assert second_opinion(patch, max_bytes=len(patch.data)).verdict == "agrees"
     assert second_opinion(patch, max_bytes=len(patch.data) - 1) == SecondOpinion(
-        "none", f"the patch has over {len(patch.data) - 1} bytes")
+        "none", f"the patch has over {len(patch.data) - 1} bytes"
+    )
 
 
 @pytest.mark.parametrize(("drop", "words"), [(0, "removed"), (-1, "added")])

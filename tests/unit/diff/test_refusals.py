@@ -9,7 +9,9 @@ NAMES = b"--- a/docs/ok.md\n+++ b/docs/ok.md\n"
 HUNK = b"@@ -1,3 +1,4 @@\n line1\n+added\n line2\n line3\n"
 OK = GIT + NAMES + HUNK
 OTHER = b"diff --git a/setup.py b/setup.py\n--- a/setup.py\n+++ b/setup.py\n" + HUNK
-RENAME = b"diff --git a/docs/ok.md b/docs/new.md\nsimilarity index 100%\nrename from docs/ok.md\nrename to docs/new.md\n"
+RENAME = (
+    b"diff --git a/docs/ok.md b/docs/new.md\nsimilarity index 100%\nrename from docs/ok.md\nrename to docs/new.md\n"
+)
 MODE = GIT + b"old mode 100644\nnew mode 100755\n"
 NEW = b"diff --git a/n b/n\nnew file mode 100644\n"
 NEW_HUNK = b"--- /dev/null\n+++ b/n\n@@ -0,0 +1,2 @@\n+a\n+b\n"
@@ -35,8 +37,11 @@ WHOLE = {
     "no last line end and nothing else is looked at": (b"junk\ndiff --git", "truncated", 2),
     "traditional": (NAMES + HUNK, "traditional", 1),
     "traditional below text": (b"hello\n" + NAMES + HUNK, "traditional", 2),
-    "subversion": (b"Index: docs/ok.md\n" + b"=" * 67 + b"\n--- docs/ok.md\t(r1)\n+++ docs/ok.md\t(r2)\n",
-    "traditional", 3),
+    "subversion": (
+        b"Index: docs/ok.md\n" + b"=" * 67 + b"\n--- docs/ok.md\t(r1)\n+++ docs/ok.md\t(r2)\n",
+        "traditional",
+        3,
+    ),
     "context": (b"*** a/x\n--- b/x\n***************\n*** 1 ****\n", "context", 1),
     "context, stars first": (b"***************\n", "context", 1),
     "normal": (b"2a3\n> added\n", "normal", 1),
@@ -96,10 +101,16 @@ SECTION = {
     "created, but the index line names an old object": (NEW + b"index 1234567..89abcde\n" + NEW_HUNK, "malformed", 3),
     "created, but the index line names no object": (NEW + b"index 0000000..0000000\n" + NEW_HUNK, "malformed", 3),
     "deleted, but the index line names a new object": (
-        GIT + b"deleted file mode 100644\nindex e69de29..1234567\n", "malformed", 3),
+        GIT + b"deleted file mode 100644\nindex e69de29..1234567\n",
+        "malformed",
+        3,
+    ),
     "created with content that is missing": (NEW + b"index 0000000..1234567\n", "malformed", 1),
-    "deleted with content that is missing": (GIT + b"deleted file mode 100644\nindex 1234567..0000000\n", "malformed",
-    1),
+    "deleted with content that is missing": (
+        GIT + b"deleted file mode 100644\nindex 1234567..0000000\n",
+        "malformed",
+        1,
+    ),
     "dev null without a mode line": (GIT + b"--- a/docs/ok.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-line1\n", "malformed", 3),
     "dev null on both sides": (GIT + b"--- /dev/null\n+++ /dev/null\n@@ -0,0 +1 @@\n+x\n", "malformed", 2),
     "dev null with a prefix": (NEW + NEW_HUNK.replace(b"/dev/null", b"a/dev/null"), "malformed", 3),
@@ -109,14 +120,22 @@ SECTION = {
     "names differ without a rename": (names(b"a/docs/ok.md", b"b/docs/moved.md") + NAMES + HUNK, "malformed", 1),
     "diff line and names disagree": (GIT + OTHER.split(b"\n", 1)[1], "malformed", 2),
     "plus disagrees": (GIT + NAMES.replace(b"b/docs/ok.md", b"b/setup.py") + HUNK, "malformed", 3),
-    "rename disagrees with the diff line": (RENAME.replace(b"rename to docs/new.md", b"rename to setup.py"),
-    "malformed", 1),
-    "rename disagrees with quoted diff line": (names(b'"a/docs/ok.md"',
-    b'"b/x"') + b"rename from docs/ok.md\nrename to y\n",
-                                               "malformed", 1),
+    "rename disagrees with the diff line": (
+        RENAME.replace(b"rename to docs/new.md", b"rename to setup.py"),
+        "malformed",
+        1,
+    ),
+    "rename disagrees with quoted diff line": (
+        names(b'"a/docs/ok.md"', b'"b/x"') + b"rename from docs/ok.md\nrename to y\n",
+        "malformed",
+        1,
+    ),
     "rename disagrees with the names": (RENAME + b"--- a/docs/ok.md\n+++ b/setup.py\n" + HUNK, "malformed", 6),
-    "a TAB between the names": (b"diff --git a/setup.py\tb/setup.py\nold mode 100644\nnew mode 100755\n", "malformed",
-    1),
+    "a TAB between the names": (
+        b"diff --git a/setup.py\tb/setup.py\nold mode 100644\nnew mode 100755\n",
+        "malformed",
+        1,
+    ),
     "a TAB and text behind a name": (GIT + b"--- a/setup.py\ta/docs/ok.md\n+++ b/docs/ok.md\n" + HUNK, "malformed", 2),
     "a timestamp": (GIT + NAMES.replace(b"ok.md\n", b"ok.md\t2024-01-01\n") + HUNK, "malformed", 2),
     "two TABs": (GIT + NAMES.replace(b"ok.md\n", b"ok.md\t\t\n", 1) + HUNK, "malformed", 2),
@@ -126,10 +145,16 @@ SECTION = {
     "a quote in the middle": (names(b'a/x"y', b'b/x"y') + b"old mode 100644\nnew mode 100755\n", "malformed", 1),
     "octal over 377": (names(b'"a/\\456"', b'"b/\\456"') + b"old mode 100644\nnew mode 100755\n", "malformed", 1),
     "octal of two digits": (names(b'"a/\\56x"', b'"b/\\56x"') + b"old mode 100644\nnew mode 100755\n", "malformed", 1),
-    "an escape that C has and git lacks": (names(b'"a/\\x41"', b'"b/\\x41"') + b"old mode 100644\nnew mode 100755\n",
-                                           "malformed", 1),
-    "quoted names without a space between": (b'diff --git "a/x""b/x"\nold mode 100644\nnew mode 100755\n',
-    "malformed", 1),
+    "an escape that C has and git lacks": (
+        names(b'"a/\\x41"', b'"b/\\x41"') + b"old mode 100644\nnew mode 100755\n",
+        "malformed",
+        1,
+    ),
+    "quoted names without a space between": (
+        b'diff --git "a/x""b/x"\nold mode 100644\nnew mode 100755\n',
+        "malformed",
+        1,
+    ),
     "a quoted rename with a tail": (b'diff --git a/x b/y\nrename from "x" \nrename to y\n', "malformed", 2),
     "an empty name": (names(b"a/", b"b/") + b"old mode 100644\nnew mode 100755\n", "malformed", 1),
     "CR on the diff line": (GIT[:-1] + b"\r\n" + NAMES + HUNK, "cr-in-header", 1),
@@ -155,20 +180,32 @@ SECTION = {
     "the prefixes swapped on the names": (GIT + b"--- b/docs/ok.md\n+++ a/docs/ok.md\n" + HUNK, "prefix", 2),
     "no prefix on a renaming diff line": (RENAME.replace(b"a/", b"").replace(b"b/", b""), "prefix", 1),
     "a name that is not UTF-8": (names(b"a/\xe9", b"b/\xe9") + b"old mode 100644\nnew mode 100755\n", "name", 1),
-    "a quoted name that is not UTF-8": (names(b'"a/\\351"', b'"b/\\351"') + b"old mode 100644\nnew mode 100755\n",
-    "name", 1),
+    "a quoted name that is not UTF-8": (
+        names(b'"a/\\351"', b'"b/\\351"') + b"old mode 100644\nnew mode 100755\n",
+        "name",
+        1,
+    ),
     "an overlong slash": (names(b"a/x\xc0\xafy", b"b/x\xc0\xafy") + b"old mode 100644\nnew mode 100755\n", "name", 1),
     "a surrogate": (names(b"a/\xed\xa0\x80", b"b/\xed\xa0\x80") + b"old mode 100644\nnew mode 100755\n", "name", 1),
     "a form feed in a name": (names(b"a/x\x0c", b"b/x\x0c") + b"old mode 100644\nnew mode 100755\n", "name", 1),
     "a quoted TAB in a name": (names(b'"a/x\\ty"', b'"b/x\\ty"') + b"old mode 100644\nnew mode 100755\n", "name", 1),
-    "a quoted NUL in a name": (names(b'"a/x\\000y"', b'"b/x\\000y"') + b"old mode 100644\nnew mode 100755\n", "name",
-    1),
+    "a quoted NUL in a name": (
+        names(b'"a/x\\000y"', b'"b/x\\000y"') + b"old mode 100644\nnew mode 100755\n",
+        "name",
+        1,
+    ),
     "NEL in a name": (names(b"a/x\xc2\x85", b"b/x\xc2\x85") + b"old mode 100644\nnew mode 100755\n", "name", 1),
-    "a line separator in a name": (names(b"a/\xe2\x80\xa8",
-    b"b/\xe2\x80\xa8") + b"old mode 100644\nnew mode 100755\n", "name", 1),
+    "a line separator in a name": (
+        names(b"a/\xe2\x80\xa8", b"b/\xe2\x80\xa8") + b"old mode 100644\nnew mode 100755\n",
+        "name",
+        1,
+    ),
     "a raw TAB in a rename": (b"diff --git a/x b/y\tz\nrename from x\nrename to y\tz\n", "name", 1),
-    "a long name": (names(b"a/" + b"x" * 4097, b"b/" + b"x" * 4097) + b"old mode 100644\nnew mode 100755\n", "limit",
-    1),
+    "a long name": (
+        names(b"a/" + b"x" * 4097, b"b/" + b"x" * 4097) + b"old mode 100644\nnew mode 100755\n",
+        "limit",
+        1,
+    ),
     "binary files differ": (GIT + b"index 1234567..89abcde 100644\nBinary files a/x and b/x differ\n", "binary", 3),
     "files differ": (GIT + b"index 1234567..89abcde 100644\nFiles a/docs/ok.md and b/docs/ok.md differ\n", "binary", 3),
     "binary files differ, no header": (GIT + b"Binary files a/docs/ok.md and b/docs/ok.md differ\n", "binary", 2),
@@ -181,8 +218,11 @@ SECTION = {
     "binary, wrong length letter": (BINARY + BLOCK.replace(b"Rc$", b"Sc$").replace(b"9v", b"9vaaaaa"), "malformed", 6),
     "binary, space in base85": (BINARY + BLOCK.replace(b"WMW", b"W W"), "malformed", 6),
     "binary, size with a zero": (BINARY + BLOCK.replace(b"literal 10", b"literal 010"), "malformed", 5),
-    "binary, short line first": (BINARY + BLOCK.replace(b"9v\n", b"9v\nRc${NkWMWRr%u6h)1ON!h0*n9v\n", 1), "malformed",
-    7),
+    "binary, short line first": (
+        BINARY + BLOCK.replace(b"9v\n", b"9v\nRc${NkWMWRr%u6h)1ON!h0*n9v\n", 1),
+        "malformed",
+        7,
+    ),
     "binary, empty block": (BINARY + b"literal 0\n\n", "malformed", 6),
 }
 HUNKS = {
@@ -218,26 +258,46 @@ HUNKS = {
     "created with an old line": (NEW + NEW_HUNK.replace(b"-0,0", b"-1").replace(b"+a\n", b"-z\n+a\n"), "malformed", 5),
     "created at line two": (NEW + NEW_HUNK.replace(b"+1,2", b"+2,2"), "malformed", 5),
     "created twice over": (NEW + NEW_HUNK + b"@@ -1,1 +4,2 @@\n x\n+c\n", "malformed", 5),
-    "deleted with a new line": (GIT + b"deleted file mode 100644\n--- a/docs/ok.md\n+++ /dev/null\n@@ -1,2 +1 @@\n-a\n b\n",
-                                "malformed", 5),
-    "deleted from line two": (GIT + b"deleted file mode 100644\n--- a/docs/ok.md\n+++ /dev/null\n@@ -2 +0,0 @@\n-a\n",
-    "malformed", 5),
-    "marker in the middle of additions": (NEW + NEW_HUNK.replace(b"+a\n", b"+a\n\\ No newline at end of file\n"),
-    "malformed", 7),
-    "marker behind context in the middle": (GIT + NAMES + HUNK.replace(b" line1\n",
-    b" line1\n\\ No newline at end of file\n"),
-                                            "malformed", 6),
+    "deleted with a new line": (
+        GIT + b"deleted file mode 100644\n--- a/docs/ok.md\n+++ /dev/null\n@@ -1,2 +1 @@\n-a\n b\n",
+        "malformed",
+        5,
+    ),
+    "deleted from line two": (
+        GIT + b"deleted file mode 100644\n--- a/docs/ok.md\n+++ /dev/null\n@@ -2 +0,0 @@\n-a\n",
+        "malformed",
+        5,
+    ),
+    "marker in the middle of additions": (
+        NEW + NEW_HUNK.replace(b"+a\n", b"+a\n\\ No newline at end of file\n"),
+        "malformed",
+        7,
+    ),
+    "marker behind context in the middle": (
+        GIT + NAMES + HUNK.replace(b" line1\n", b" line1\n\\ No newline at end of file\n"),
+        "malformed",
+        6,
+    ),
     "marker behind a line that only ends the old side": (
-        GIT + NAMES + b"@@ -1 +1,2 @@\n line1\n\\ No newline at end of file\n+x\n", "malformed", 6),
+        GIT + NAMES + b"@@ -1 +1,2 @@\n line1\n\\ No newline at end of file\n+x\n",
+        "malformed",
+        6,
+    ),
     "marker first": (GIT + NAMES + b"@@ -1,2 +1,3 @@\n\\ No newline at end of file\n a\n+x\n b\n", "malformed", 5),
     "marker twice": (OK + b"\\ No newline at end of file\n" * 2, "malformed", 10),
     "marker twice in the hunk": (
-        GIT + NAMES + b"@@ -1 +1 @@\n-a\n" + b"\\ No newline at end of file\n" * 2 + b"+b\n", "malformed", 7),
+        GIT + NAMES + b"@@ -1 +1 @@\n-a\n" + b"\\ No newline at end of file\n" * 2 + b"+b\n",
+        "malformed",
+        7,
+    ),
     "marker too short": (OK + b"\\ No newlin\n", "malformed", 9),
     "marker without a space": (OK + b"\\No newline at end of file\n", "malformed", 9),
     "marker with a control character": (OK + b"\\ No newline\x0bat end of file\n", "malformed", 9),
-    "hunk behind a marker": (OK + b"\\ No newline at end of file\n@@ -6,2 +7,3 @@\n line6\n+x\n line7\n", "malformed",
-    10),
+    "hunk behind a marker": (
+        OK + b"\\ No newline at end of file\n@@ -6,2 +7,3 @@\n line6\n+x\n line7\n",
+        "malformed",
+        10,
+    ),
     "marker behind a gap": (OK + b"\n\\ No newline at end of file\n+x\n" + NAMES, "traditional", 12),
 }
 PROSE = {
@@ -276,30 +336,50 @@ REPEATED = {
     "modified and deleted": (OK + GIT + b"deleted file mode 100644\n", "repeated", 9),
     "created twice": ((NEW + NEW_HUNK) * 2, "repeated", 8),
     "created, then deleted": (NEW + NEW_HUNK + b"diff --git a/n b/n\ndeleted file mode 100644\n", "repeated", 8),
-    "deleted, something else, created": (
-        b"diff --git a/n b/n\ndeleted file mode 100644\n" + OK + NEW, "repeated", 11),
+    "deleted, something else, created": (b"diff --git a/n b/n\ndeleted file mode 100644\n" + OK + NEW, "repeated", 11),
     "renamed, and changed": (RENAME + OK, "repeated", 5),
     "renamed, and created": (RENAME + GIT + b"new file mode 100644\n", "repeated", 5),
-    "renamed to a changed path": (b"diff --git a/x b/docs/ok.md\nrename from x\nrename to docs/ok.md\n" + OK,
-    "repeated", 4),
+    "renamed to a changed path": (
+        b"diff --git a/x b/docs/ok.md\nrename from x\nrename to docs/ok.md\n" + OK,
+        "repeated",
+        4,
+    ),
     "deleted, and renamed to": (
         GIT + b"deleted file mode 100644\ndiff --git a/x b/docs/ok.md\nrename from x\nrename to docs/ok.md\n",
-        "repeated", 3),
-    "copied from a path that is created": (
-        b"diff --git a/n b/m\ncopy from n\ncopy to m\n" + NEW, "repeated", 4),
+        "repeated",
+        3,
+    ),
+    "copied from a path that is created": (b"diff --git a/n b/m\ncopy from n\ncopy to m\n" + NEW, "repeated", 4),
     "below a file of the old tree": (OK + OTHER.replace(b"setup.py", b"docs/ok.md/x"), "repeated", 9),
     "below a file of the new tree": (NEW + NEW.replace(b"/n", b"/n/x"), "repeated", 3),
-    "below a copy's source": (b"diff --git a/n b/m\ncopy from n\ncopy to m\n" + NEW.replace(b"/n", b"/n/x"),
-    "repeated", 4),
+    "below a copy's source": (
+        b"diff --git a/n b/m\ncopy from n\ncopy to m\n" + NEW.replace(b"/n", b"/n/x"),
+        "repeated",
+        4,
+    ),
     "copied below itself": (b"diff --git a/n b/n/m\ncopy from n\ncopy to n/m\n", "repeated", 1),
     "below a link that is renamed to": (
-        b"diff --git a/l b/m\nrename from l\nrename to m\n" + NEW.replace(b"/n", b"/m/x"), "repeated", 4),
+        b"diff --git a/l b/m\nrename from l\nrename to m\n" + NEW.replace(b"/n", b"/m/x"),
+        "repeated",
+        4,
+    ),
     "below a link that is deleted": (
-        b"diff --git a/l b/l\ndeleted file mode 120000\n" + NEW.replace(b"/n", b"/l/x"), "repeated", 3),
+        b"diff --git a/l b/l\ndeleted file mode 120000\n" + NEW.replace(b"/n", b"/l/x"),
+        "repeated",
+        3,
+    ),
 }
-ALL = {f"{group}: {name}": case for group, table in (
-    ("whole", WHOLE), ("section", SECTION), ("hunk", HUNKS), ("prose", PROSE), ("repeated", REPEATED))
-    for name, case in table.items()}
+ALL = {
+    f"{group}: {name}": case
+    for group, table in (
+        ("whole", WHOLE),
+        ("section", SECTION),
+        ("hunk", HUNKS),
+        ("prose", PROSE),
+        ("repeated", REPEATED),
+    )
+    for name, case in table.items()
+}
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -315,16 +395,22 @@ def test_refused_for_its_reason_at_its_line(name):
     assert not patch.well_formed
 
 
-@pytest.mark.parametrize(("limits", "data", "line"), [
-    (DiffLimits(max_bytes=len(OK) - 1), OK, None),
-    (DiffLimits(max_files=1), OK + OTHER, 9),
-    (DiffLimits(max_hunks=1), OK + OTHER, 12),
-    (DiffLimits(max_hunks=1), OK + HUNK.replace(b"-1,3 +1,4", b"-9,3 +10,4"), 9),
-    (DiffLimits(max_line_bytes=len(GIT) - 2), OK, 1),
-    (DiffLimits(max_name_bytes=10),
-    OK + b"diff --git a/long-names.py b/long-names.py\nold mode 100644\nnew mode 100755\n", 9),
-    (DiffLimits(max_name_bytes=10), OK + OTHER.replace(b"setup.py", b"long-setups"), 9),
-])
+@pytest.mark.parametrize(
+    ("limits", "data", "line"),
+    [
+        (DiffLimits(max_bytes=len(OK) - 1), OK, None),
+        (DiffLimits(max_files=1), OK + OTHER, 9),
+        (DiffLimits(max_hunks=1), OK + OTHER, 12),
+        (DiffLimits(max_hunks=1), OK + HUNK.replace(b"-1,3 +1,4", b"-9,3 +10,4"), 9),
+        (DiffLimits(max_line_bytes=len(GIT) - 2), OK, 1),
+        (
+            DiffLimits(max_name_bytes=10),
+            OK + b"diff --git a/long-names.py b/long-names.py\nold mode 100644\nnew mode 100755\n",
+            9,
+        ),
+        (DiffLimits(max_name_bytes=10), OK + OTHER.replace(b"setup.py", b"long-setups"), 9),
+    ],
+)
 def test_each_bound_is_inclusive_and_named(limits, data, line):
     problem = read_patch(data, limits).problem
     assert problem is not None

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idkmesh_rules.paths import PathAuthority, reserved
+from idkmesh_rules.paths.reserved import _PLAIN
 
 RESERVED = {
     ".git": "git-dir",
@@ -56,8 +57,23 @@ LIFTABLE = {
     "gi7d29~3": "git-meta",
 }
 FREE = [
-    "a", ".github/workflows/x.yml", ".gitignore", ".gitkeep", "git/x", "a b/c d", "caf\u00e9", "ab:y", "a.b.c", "..a",
-    ".a", "git~2", "mygit~1", ".gitx", "\u65e5\u672c", "a~1", "\u00a0x",
+    "a",
+    ".github/workflows/x.yml",
+    ".gitignore",
+    ".gitkeep",
+    "git/x",
+    "a b/c d",
+    "caf\u00e9",
+    "ab:y",
+    "a.b.c",
+    "..a",
+    ".a",
+    "git~2",
+    "mygit~1",
+    ".gitx",
+    "\u65e5\u672c",
+    "a~1",
+    "\u00a0x",
 ]
 
 
@@ -77,21 +93,39 @@ def test_reserved_unless_named_exactly(path):
     assert PathAuthority(("**", path), ("**",), ()).judge(path).authorized
 
 
+@pytest.mark.parametrize("path", ["docs/\u212a.md", "docs/e\u0301", "\u212b"])
+def test_a_name_that_is_not_in_normal_form_c_is_reserved(path):
+    """The Kelvin sign is a K to whoever ignores case, and no K to whoever compares bytes."""
+    found = reserved(path)
+    assert found is not None
+    assert "normal form C" in found.message
+
+
+@given(st.text(st.sampled_from("aKk\u212a\u017fsS.gitGIT/-_~ ") | st.characters(codec="utf-8"), max_size=12))
+def test_law_what_the_quick_pattern_lets_pass_is_plain_ascii(path):
+    """Anything beyond ASCII takes the careful way, whatever case folding makes of it."""
+    if _PLAIN.fullmatch(path):
+        assert path.isascii()
+
+
 @pytest.mark.parametrize("path", FREE)
 def test_ordinary_names_are_free(path):
     assert reserved(path) is None
 
 
-@pytest.mark.parametrize(("path", "code", "words"), [
-    ("lib/x", "path", "outside the allowed paths"),
-    ("src/x", "path", "outside the paths that may be written"),
-    ("docs/secret/x", "path", "forbidden by the pattern `docs/secret/`"),
-    ("docs/.gitattributes", "git-meta", "steers git itself"),
-    (".gitattributes", "path", "outside the allowed paths"),
-    ("docs/.git/x", "git-dir", "git directory"),
-    (".git/x", "git-dir", "git directory"),
-    ("docs/a\\x", "path", "backslash"),
-])
+@pytest.mark.parametrize(
+    ("path", "code", "words"),
+    [
+        ("lib/x", "path", "outside the allowed paths"),
+        ("src/x", "path", "outside the paths that may be written"),
+        ("docs/secret/x", "path", "forbidden by the pattern `docs/secret/`"),
+        ("docs/.gitattributes", "git-meta", "steers git itself"),
+        (".gitattributes", "path", "outside the allowed paths"),
+        ("docs/.git/x", "git-dir", "git directory"),
+        (".git/x", "git-dir", "git directory"),
+        ("docs/a\\x", "path", "backslash"),
+    ],
+)
 def test_the_first_reason_is_named(path, code, words):
     judgement = PathAuthority(("docs/**", "src/"), ("docs/**",), ("docs/secret/",)).judge(path)
     assert (judgement.authorized, judgement.code) == (False, code)
@@ -103,12 +137,16 @@ def test_a_message_prints_no_control_characters():
     assert reason.isprintable()
 
 
-@given(st.text(st.sampled_from("a.gitGIT~1:/ \\-\u200c\u0301")), st.sampled_from([(), ("a",), ("**",), ("a/*",)]),
-       st.sampled_from([(), ("a/",), ("*g",)]))
+@given(
+    st.text(st.sampled_from("a.gitGIT~1:/ \\-\u200c\u0301")),
+    st.sampled_from([(), ("a",), ("**",), ("a/*",)]),
+    st.sampled_from([(), ("a/",), ("*g",)]),
+)
 def test_authorized_is_the_conjunction(path, allowed, forbidden):
     judgement = PathAuthority(allowed, ("**",), forbidden).judge(path)
     assert judgement.authorized == (
-        judgement.allowed and judgement.writable and not judgement.forbidden and not judgement.reserved)
+        judgement.allowed and judgement.writable and not judgement.forbidden and not judgement.reserved
+    )
     assert judgement.authorized == (judgement.code is None) == (judgement.reason is None)
 
 

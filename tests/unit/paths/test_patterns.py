@@ -132,6 +132,8 @@ def test_only_a_literal_names_a_path_exactly():
 
 
 def test_literal_patterns_do_not_import_pathspec():
-    code = ("import sys; from idkmesh_rules.paths import PathAuthority; lists = ('a/**', 'b', 'c/', '**'); "
-            "PathAuthority(lists, ('**',), ('d/',)).judge('a/x'); sys.exit('pathspec' in sys.modules)")
+    code = (
+        "import sys; from idkmesh_rules.paths import PathAuthority; lists = ('a/**', 'b', 'c/', '**'); "
+        "PathAuthority(lists, ('**',), ('d/',)).judge('a/x'); sys.exit('pathspec' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
