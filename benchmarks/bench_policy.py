@@ -12,7 +12,8 @@ from idkmesh_rules.checks import unified_diff_kinds
 from idkmesh_rules.model.bundle import Bundle
 from idkmesh_rules.model.facts import FactStore, FieldType, KindFacts, Row
 from idkmesh_rules.model.proof import Recommendation
-from idkmesh_rules.policy import bind_parameters, decide, decision_document, floor_for, load_bundle, prove_floor
+from idkmesh_rules.policy import bind_parameters, decide, decision_document, floor_for, load_bundle
+from idkmesh_rules.policy.prove import prove_floor
 
 KINDS = unified_diff_kinds()
 SOURCE = (Path(__file__).parent.parent / "policies" / "unified-diff" / "bundle.yaml").read_bytes()

@@ -1,7 +1,12 @@
 """The only module that knows where schemas and rule bundles lie: inside an installed wheel, or at the top of a checkout."""
 
+import json
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from idkmesh_rules._version import __version__
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -30,6 +35,21 @@ def shipped_bundle(bundle_id: str) -> Path | None:
 def shipped_bundle_ids() -> tuple[str, ...]:
     """The ids of all shipped rule bundles, sorted."""
     return tuple(sorted(path.name for path in _data("policies").iterdir() if path.is_dir()))
+
+
+@cache
+def proven_bundles() -> Mapping[str, list[Any]]:
+    """Digest → YAML tree of the shipped bundles that passed lint and floor proof of this version with default parameters.
+
+    `make docs` writes them and a test makes every entry anew. It saves time only: the floor is evaluated with every
+    decision all the same (docs/adr: proven bundles).
+    """
+    path = _data("policies") / "proven.json"
+    if not path.exists():
+        return {}
+    found = json.loads(path.read_bytes())
+    bundles: Mapping[str, list[Any]] = found["bundles"] if found["engine_version"] == __version__ else {}
+    return bundles
 
 
 def self_test_cases() -> tuple[Path, ...]:

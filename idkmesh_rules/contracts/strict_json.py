@@ -9,7 +9,6 @@ import json
 from typing import Any, Never
 
 from idkmesh_rules.contracts.digest import canonical_digest
-from idkmesh_rules.contracts.json_faults import find_faults, position
 from idkmesh_rules.errors import ContractError, Problem
 from idkmesh_rules.model.documents import Document
 
@@ -62,6 +61,8 @@ def read_document(data: bytes, name: str, source: str, *, max_bytes: int, max_de
                 ),
             )
         ) from None
+    from idkmesh_rules.contracts.json_faults import find_faults
+
     raise ContractError(find_faults(text, source, max_depth=max_depth, max_digits=_INTEGER_DIGITS))
 
 
@@ -93,6 +94,8 @@ def _decode(data: bytes, source: str, max_bytes: int) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
+        from idkmesh_rules.contracts.json_faults import position
+
         line, column = position(data[: error.start].decode())
         raise ContractError(
             (

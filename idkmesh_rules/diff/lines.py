@@ -9,7 +9,6 @@ Invariants:
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
@@ -29,8 +28,7 @@ class ChangedLine(NamedTuple):
     text: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class LineHit:
+class LineHit(NamedTuple):
     """Where a line was found; ``moved`` tells that the same whole line is both added and removed in this file."""
 
     path: str

@@ -7,8 +7,7 @@ Invariants:
 """
 
 import re
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from idkmesh_rules.diff.lines import texts
 from idkmesh_rules.diff.values import Patch, PatchFile
@@ -19,8 +18,7 @@ Verdict = Literal["agrees", "disagrees", "none"]
 _OTHER_LINE_END: Final = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
-@dataclass(frozen=True, slots=True)
-class SecondOpinion:
+class SecondOpinion(NamedTuple):
     """Whether whatthepatch reads the same lines, and if not, or if it was not asked, why."""
 
     verdict: Verdict

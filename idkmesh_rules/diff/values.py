@@ -15,8 +15,7 @@ Operation = Literal["add", "modify", "delete", "rename", "copy", "mode_only"]
 Side = Literal["old", "new"]
 
 
-@dataclass(frozen=True, slots=True)
-class DiffLimits:
+class DiffLimits(NamedTuple):
     """Bounds on what is read, each inclusive: bytes in all, files, hunks, bytes of a line, bytes of a decoded name."""
 
     max_bytes: int = 64 * 2**20
@@ -26,8 +25,7 @@ class DiffLimits:
     max_name_bytes: int = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class PatchProblem:
+class PatchProblem(NamedTuple):
     """Why a patch is refused.
 
     ``reason`` is a class of `REASONS`, ``line`` the line in the patch (None: the input as a whole), ``message`` what

@@ -6,15 +6,14 @@ Invariants:
 * ``code`` and ``reason`` are None exactly if the path is authorized.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from idkmesh_rules.paths.disguise import show
 from idkmesh_rules.paths.patterns import compile_allow, compile_forbid
 from idkmesh_rules.paths.reserved import ReservedReason, reserved
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(NamedTuple):
     """What was found about one path.
 
     ``reason`` says of the path what is wrong ("it is …"); ``code`` its class: ``git-dir``, ``path`` or ``git-meta``.

@@ -9,16 +9,14 @@ Invariants:
 
 import re
 import unicodedata
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from idkmesh_rules.paths.disguise import HFS_IGNORED, fold_disguise
 
 ReservedReason = Literal["git-dir", "path", "git-meta"]
 
 
-@dataclass(frozen=True, slots=True)
-class Reserved:
+class Reserved(NamedTuple):
     """Why a path is reserved.
 
     ``reason`` is the class, ``message`` what is said of the path (it begins with "it"), and ``lifted_by_exact_pattern``

@@ -20,8 +20,8 @@ from idkmesh_rules.model.documents import BundlePin, Document, EvaluatorPlan, Wo
 from idkmesh_rules.model.facts import FactKind, Value
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.observe.control import ControlFile, read_control_file
-from idkmesh_rules.policy import bind_parameters, floor_for, load_bundle, prove_floor
-from idkmesh_rules.resources import shipped_bundle, shipped_bundle_ids
+from idkmesh_rules.policy import bind_parameters, floor_for, load_bundle
+from idkmesh_rules.resources import proven_bundles, shipped_bundle, shipped_bundle_ids
 
 _OWN_BUNDLE = {"unified_diff": "unified-diff"}
 _SECRETS = ("/backend/required_", "/required_json", "/baseline")
@@ -229,9 +229,14 @@ def backend_floor(backend: str) -> Floor:
 
 @lru_cache(maxsize=16)
 def _load(data: bytes, name: str) -> Bundle:
-    return load_bundle(data, name, backend_kinds())
+    return load_bundle(data, name, backend_kinds(), tree=proven_bundles().get(bytes_digest(data)))
 
 
 @lru_cache(maxsize=64)
 def _holes(bundle: Bundle, parameters: tuple[tuple[str, Value], ...]) -> tuple[Problem, ...]:
+    defaults = {name: declared.default for name, declared in bundle.parameters.items()}
+    if bundle.digest in proven_bundles() and dict(parameters) == defaults:
+        return ()
+    from idkmesh_rules.policy.prove import prove_floor
+
     return prove_floor(bundle, backend_floor(bundle.backend), dict(parameters))

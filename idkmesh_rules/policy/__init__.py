@@ -1,7 +1,8 @@
 """Rule bundles: YAML → checked bundle → decision with its proof, and what can be proved of a bundle beforehand.
 
 Invariants: this package reads bytes and values, never a file or a clock; it knows facts by their declared kinds and
-nothing of the checks that emit them (design: facts-and-policy).
+nothing of the checks that emit them (design: facts-and-policy). The analysis of bundles (`prove`, and what `lint` loads)
+is not imported here: a decision doesn't need it.
 """
 
 from idkmesh_rules.policy.decide import Violation, decide, decide_unsafe_without_floor, violations
@@ -9,7 +10,6 @@ from idkmesh_rules.policy.document import decision_document
 from idkmesh_rules.policy.floor import floor_for
 from idkmesh_rules.policy.load import load_bundle
 from idkmesh_rules.policy.parameters import bind_parameters
-from idkmesh_rules.policy.prove import prove_floor
 
 __all__ = [
     "Violation",
@@ -19,6 +19,5 @@ __all__ = [
     "decision_document",
     "floor_for",
     "load_bundle",
-    "prove_floor",
     "violations",
 ]

@@ -10,7 +10,6 @@ Invariants:
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import product
@@ -64,8 +63,7 @@ class TooManyRows(Exception):
     """The demands tell so many rows apart that they would fill more than `MAX_CELLS`; nothing is said about them."""
 
 
-@dataclass(frozen=True, slots=True)
-class AbstractRow:
+class AbstractRow(NamedTuple):
     """One row: a sample value a field, and the truth of every atom."""
 
     sample: Mapping[str, Value | Unknown]

@@ -9,7 +9,7 @@ should: leaves are taken together, so that split, tightened and negated spelling
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from idkmesh_rules.model.bundle import Form, Leaf, OnEmpty
 from idkmesh_rules.model.facts import FactKind, Value
@@ -25,8 +25,7 @@ Bound = tuple[Conjunction, int | None, int | None]
 """A scope, how many facts are certainly in it, and how many at most perhaps; None says nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """What the passing of one leaf says of the facts of its kind.
 
     `bounds` are (scope, fewest, most): that many facts are certainly, at most that many perhaps, in the scope; a
@@ -82,8 +81,7 @@ def claim(leaf: Leaf, parameters: Mapping[str, Value]) -> Claim:
     return Claim(leaf, where, must, most is not None, ((where, fewest, most),))  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(NamedTuple):
     """Why something is not implied: what is missing, in words, and a fact that shows it (None if facts are missing)."""
 
     missing: str
@@ -109,7 +107,7 @@ def implied(goal: Claim, given: Sequence[Claim], unknowns: Unknowns) -> Gap | No
 def _narrowed(goal: Claim, given: Sequence[Claim]) -> list[Claim]:
     """Weaker claims that speak of fewer fields: each demand of a `must` by itself, and only if it bears on the goal."""
     kind = goal.leaf.kind
-    split = [replace(each, must=(atom,)) for each in given for atom in each.must]
+    split = [each._replace(must=(atom,)) for each in given for atom in each.must]
     fields = linked_fields(kind, [atom.field for atom in goal.atoms], ())
     while True:
         bearing = [each for each in split if each.must[0].field in fields]
@@ -119,7 +117,7 @@ def _narrowed(goal: Claim, given: Sequence[Claim]) -> list[Claim]:
         fields = more
     whole = [each for each in given if not each.must]
     return [
-        replace(each, bounds=tuple([_widened(bound, fields) for bound in each.bounds])) for each in (*bearing, *whole)
+        each._replace(bounds=tuple([_widened(bound, fields) for bound in each.bounds])) for each in (*bearing, *whole)
     ]
 
 

@@ -7,6 +7,7 @@ follow-on; the digest is that of the raw bytes, so that a comment is part of wha
 import re
 from collections.abc import Mapping as Table
 from hashlib import sha256
+from typing import Any
 
 from idkmesh_rules.model.bundle import BACKENDS, Bundle, Condition, Mark, Parameter, ParameterType, Validator
 from idkmesh_rules.model.facts import FactKind
@@ -14,8 +15,8 @@ from idkmesh_rules.policy import schema
 from idkmesh_rules.policy.conditions import ConditionReader, condition_names
 from idkmesh_rules.policy.names import Named, check_names
 from idkmesh_rules.policy.operands import OperandReader, parameter_value
+from idkmesh_rules.policy.parsed import from_json
 from idkmesh_rules.policy.problems import Problems, closest, shown
-from idkmesh_rules.policy.vacuity import check_meaning
 from idkmesh_rules.policy.yaml_reader import Mapping, Node, Scalar, Sequence, children, read_yaml
 
 SCHEMA_VERSION = "1.0"
@@ -27,18 +28,24 @@ _PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _VALIDATOR = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
 
 
-def load_bundle(data: bytes, name: str, kinds: Table[str, FactKind]) -> Bundle:
+def load_bundle(data: bytes, name: str, kinds: Table[str, FactKind], *, tree: list[Any] | None = None) -> Bundle:
     """Read a rule bundle written for the fact kinds `kinds`; `name` is how messages call the file.
 
+    `tree` is what `parsed.to_json` made of the same bytes when they passed all checks before: then the YAML isn't read
+    again, and conditions that can't matter are not looked for again.
     Raises `PolicyError` with every mistake: place, expectation, suggestion.
     """
-    root, problems = read_yaml(data, name)
+    root, problems = read_yaml(data, name) if tree is None else (from_json(tree), Problems(name, ()))
     top = schema.mapping(root, problems, "a rule bundle, beginning with schema_version")
     if top is None:
         problems.fail()
     bundle = _Loader(top, problems, kinds).bundle(sha256(data).hexdigest())
-    check_meaning(bundle, problems)
-    problems.finish()
+    if tree is None:
+        # The analysis is a third of this package, and the command line must start fast where it was done before.
+        from idkmesh_rules.policy.vacuity import check_meaning
+
+        check_meaning(bundle, problems)
+        problems.finish()
     return bundle
 
 

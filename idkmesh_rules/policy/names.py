@@ -6,8 +6,8 @@ the conditions are an acyclic graph in which every one is reached from a validat
 
 from collections.abc import Iterator
 from collections.abc import Mapping as Table
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from typing import NamedTuple
 
 from idkmesh_rules.model.bundle import Combination, Condition, Demand, Form, Leaf, Mark, OnEmpty
 from idkmesh_rules.policy.problems import Problems, closest, shown, suggest
@@ -18,8 +18,7 @@ MAX_DEPTH = 32
 _MOST_CYCLES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """What a bundle names: conditions (None where one is wrong), where they stand, and who mentions them.
 
     `all_read` is false if some list of names couldn't be read, so that nothing can be said to be unused.

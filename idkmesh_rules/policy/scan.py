@@ -5,6 +5,7 @@ Invariants: m is `where` and w is `must` on one fact, Kleene over the fields; ea
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from idkmesh_rules.model.bundle import Demand, Form, Leaf
 from idkmesh_rules.model.facts import KindFacts, Row, Value
@@ -27,8 +28,7 @@ class Scan:
     undecided: list[int] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """The demands of a `where` or a `must`, compiled: name, position and test of each field."""
 
     tests: tuple[tuple[str, int, Test], ...]

@@ -11,9 +11,8 @@ Invariants:
 """
 
 import re
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from idkmesh_rules.model.bundle import Mark
 from idkmesh_rules.policy.problems import Problems, shown
@@ -33,8 +32,7 @@ _NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(NamedTuple):
     """A text; `plain` if it stood without quotes and not as a block."""
 
     text: str
@@ -42,24 +40,21 @@ class Scalar:
     mark: Mark
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(NamedTuple):
     """Nodes in the order of the file."""
 
     items: tuple["Node", ...]
     mark: Mark
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(NamedTuple):
     """Keys and values in the order of the file; no two keys have the same text."""
 
     entries: tuple[tuple[Scalar, "Node"], ...]
     mark: Mark
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(NamedTuple):
     """A place where a node was refused: it was reported, and nothing more is said about it."""
 
     mark: Mark

@@ -19,8 +19,8 @@ from idkmesh_rules.model.bundle import (
     Validator,
 )
 from idkmesh_rules.model.facts import FactStore, FieldType, Row
-from idkmesh_rules.policy import prove_floor
 from idkmesh_rules.policy.problems import Problems
+from idkmesh_rules.policy.prove import prove_floor
 from idkmesh_rules.policy.vacuity import check_meaning
 from tests.property import policy_naive as naive
 from tests.property.policy_strategies import COLORS, GONE, ITEM, LID, demands, facts, item, leaves, lid, store

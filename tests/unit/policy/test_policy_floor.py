@@ -6,7 +6,8 @@ from idkmesh_rules.checks import unified_diff_kinds
 from idkmesh_rules.errors import PolicyError
 from idkmesh_rules.model.bundle import Bundle, Combination, Demand, Floor, Form, Leaf, OnEmpty, Operator
 from idkmesh_rules.model.facts import FactKind
-from idkmesh_rules.policy import bind_parameters, floor_for, load_bundle, prove_floor
+from idkmesh_rules.policy import bind_parameters, floor_for, load_bundle
+from idkmesh_rules.policy.prove import prove_floor
 from idkmesh_rules.resources import shipped_bundle
 from tests.property.policy_strategies import ITEM, KINDS, LID
 
