@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from idkmesh_rules.diff import DiffLimits, Patch, read_patch
 from idkmesh_rules.model.documents import EvaluatorPlan, ResultManifest, WorkUnit
-from idkmesh_rules.model.facts import FactKind, Origin, Row, Unknown, Value
+from idkmesh_rules.model.facts import FactKind, Origin, Row, Value
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.model.observation import FileObservation, FileState
 
@@ -101,8 +101,3 @@ def unread_reason(seen: FileObservation) -> str:
         FileState.OUTSIDE: "its locator leads out of the candidate root",
     }
     return told.get(seen.state, "it was not looked at") if seen.state else "it was not looked at"
-
-
-def known_or(value: Value, reason: str | None) -> Value | Unknown:
-    """`value`, or unknown if there is a reason why it can't be known."""
-    return value if reason is None else Unknown(reason)

@@ -21,13 +21,16 @@ def complain(text: str) -> None:
     _write(sys.stderr, text)
 
 
-def wants_colour(stream: TextIO) -> bool:
+def wants_colour(stream: TextIO | None) -> bool:
     """Whether `stream` is a terminal whose user has not asked for plain text (NO_COLOR, TERM=dumb)."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return stream is not None and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _write(stream: TextIO, text: str) -> bool:
+def _write(stream: TextIO | None, text: str) -> bool:
     """Write a line; return whether that failed for another reason than a reader that went away."""
+    if stream is None:
+        # The caller closed the descriptor before this process began.
+        return True
     try:
         encoding = stream.encoding or "utf-8"
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")

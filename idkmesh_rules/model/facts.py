@@ -9,7 +9,7 @@ Invariants:
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
@@ -152,24 +152,11 @@ class KindFacts:
     complete: bool = False
     reason: str | None = None
     crashed: bool = False
-    _columns: dict[str, tuple[Value | Unknown, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def has_unknowns(self) -> bool:
         """Whether any field of any row is unknown."""
         return any(type(value) is Unknown for row in self.rows for value in row)
-
-    def column(self, name: str) -> tuple[Value | Unknown, ...]:
-        """The values of one field, row by row; built once, when first asked for."""
-        values = self._columns.get(name)
-        if values is None:
-            position = self.kind.index[name]
-            values = self._columns[name] = tuple([row[position] for row in self.rows])
-        return values
-
-    def as_mapping(self, row: Row) -> Mapping[str, Value | Unknown]:
-        """One row as field name → value."""
-        return {declared.name: value for declared, value in zip(self.kind.fields, row, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)

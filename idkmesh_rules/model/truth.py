@@ -20,11 +20,6 @@ class Truth(IntEnum):
         """The one-letter spelling used in recorded proof trees: T, F, U or N."""
         return "UTFN"[self]
 
-    @classmethod
-    def from_letter(cls, letter: str) -> "Truth":
-        """Return the value that `letter` spells; raises ValueError for any other text."""
-        return cls("UTFN".index(letter)) if len(letter) == 1 else cls(-1)
-
 
 def conjunction(values: Iterable[Truth]) -> Truth:
     """`all`: any F → F, else any U → U, else any T → T, else N. Empty is N, which no validator takes for a pass."""

@@ -35,12 +35,6 @@ class CandidateReader:
     def __exit__(self, *_: object) -> None:
         os.close(self._root)
 
-    @property
-    def root_identity(self) -> tuple[int, int]:
-        """Device and inode of the root."""
-        found = os.fstat(self._root)
-        return found.st_dev, found.st_ino
-
     def observe(self, locator: str, limit: int) -> FileObservation:
         """Look at `locator`, a `/`-separated path below the root, reading at most `limit` + 1 bytes. Never raises OSError."""
         if locator.startswith("/") or "\0" in locator or ".." in locator.split("/"):

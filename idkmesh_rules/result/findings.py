@@ -81,12 +81,12 @@ def _violations(name: str, node: ProofNode, leaf: Leaf, store: FactStore, mask: 
 
 
 def _shortfall(node: ProofNode, leaf: Leaf) -> str:
-    seen = node.leaf
-    scope = seen.in_scope if seen else 0
-    subject = f"{leaf.kind.name} facts" + (" of the kind that it speaks of" if leaf.where else "")
-    if leaf.form is Form.COUNT:
-        return f"{leaf.name}: {scope} {subject}, which is outside its bounds"
-    return f"{leaf.name}: there is no fact to satisfy it ({scope} {subject})"
+    """What is said where no single fact is at fault: the owner's own words, if they need no fact, and the count."""
+    counted = f"{node.leaf.in_scope if node.leaf else 0} facts {leaf.kind.name} are in its scope"
+    if leaf.finding is not None and "{" not in leaf.finding.summary:
+        return f"{leaf.finding.summary} ({counted})"
+    outside = "their number is outside its bounds" if leaf.form is Form.COUNT else "none satisfies it"
+    return f"{counted}, and {outside}"
 
 
 def _undecided(name: str, node: ProofNode, leaf: Leaf) -> Finding:

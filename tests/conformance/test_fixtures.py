@@ -93,7 +93,7 @@ def test_through_the_api(case: Path, tmp_path: Path) -> None:
         assert evaluation.findings == ()
     if "patch_reason" in expected:
         structure = evaluation.store["patch.structure"]
-        assert structure.column("reason") == (expected["patch_reason"],)
+        assert structure.rows[0][structure.kind.index["reason"]] == expected["patch_reason"]
     if "conditions" in expected:
         assert [node.condition for node in evaluation.decision.escalations] == expected["conditions"]
     assert_written(output, evaluation.result, evaluation.facts_digest, evaluation.decision_digest)

@@ -13,7 +13,7 @@ T, F, U, N = "T", "F", "U", "N"
 
 
 def demand(asked: Demand, row: Row, facts: KindFacts) -> str:
-    value = facts.as_mapping(row)[asked.field.name]
+    value = row[facts.kind.index[asked.field.name]]
     if isinstance(value, Unknown):
         return U
     if value is None:

@@ -3,8 +3,10 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -241,3 +243,42 @@ def test_a_bug_is_called_a_bug_and_exits_5(tmp_path: Path) -> None:
     assert run.returncode == 5
     assert "This is a bug in idkrules, not a verdict on anything." in run.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_an_interrupt_is_no_verdict(tmp_path: Path) -> None:
+    """SIGINT while the command waits for its input: exit 130, no traceback, nothing on stdout."""
+    os.mkfifo(tmp_path / "patch")
+    run = subprocess.Popen(
+        [sys.executable, "-m", "idkmesh_rules", "patch", tmp_path / "patch"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+    )
+    time.sleep(1.5)
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=30)
+    assert (run.returncode, out) == (130, b"")
+    assert b"Traceback" not in err
+
+
+def test_closed_streams_are_no_crash(bundle: Bundle, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "idkmesh_rules", *bundle.arguments(tmp_path / "out")]
+    closed = subprocess.run(["sh", "-c", 'exec "$@" >&- 2>&-', "sh", *command], cwd=ROOT)
+    assert closed.returncode in (0, 4)
+    assert (tmp_path / "out" / "verification-result.json").exists()
+
+
+def test_refusals_of_validate_come_as_json_too(bundle: Bundle) -> None:
+    bundle.rewrite("work-unit.json", lambda unit: unit.update(kind="code"))
+    run = idkrules("validate", "--work-unit", bundle.work_unit, "--evaluator-plan", bundle.plan, "--format", "json")
+    assert (run.returncode, run.stderr) == (1, "")
+    assert json.loads(run.stdout)["problems"][0]["pointer"] == "/kind"
+
+
+def test_a_pinned_contract_says_nothing_of_a_missing_pin(bundle: Bundle) -> None:
+    digest = idkrules("digest", ROOT / "policies/unified-diff").stdout.split()[0]
+    extension = {"org.idkmesh.rules": {"bundle": {"id": "unified-diff", "digest": digest}}}
+    bundle.rewrite("evaluator-plan.json", lambda plan: plan.update(extensions=extension))
+    run = idkrules("validate", "--work-unit", bundle.work_unit, "--evaluator-plan", bundle.plan, "--require-pin")
+    assert run.returncode == 0
+    assert "unpinned" not in run.stdout

@@ -1,0 +1,164 @@
+"""Rule bundles in a whole evaluation: which one is used, what a wrong one leads to, and the floor without its prover."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from idkmesh_rules import Refusal
+from idkmesh_rules.contracts.schema import load_schema
+from idkmesh_rules.pipeline import contract
+from tests.support.bundles import Bundle, blamed, builder, make
+from tests.support.command import idkrules
+
+EXTENSION = "org.idkmesh.rules"
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    return make(tmp_path / "case")
+
+
+def rules(bundle: Bundle, edit: Callable[[str], str]) -> Path:
+    """The shipped rules, changed, in a directory of their own."""
+    place = bundle.place / "rules"
+    place.mkdir(exist_ok=True)
+    text = edit(builder.shipped_bundle())
+    assert text != builder.shipped_bundle()
+    (place / "bundle.yaml").write_text(text)
+    return place
+
+
+def pin(case: Bundle, **extension: Any) -> None:
+    case.rewrite("evaluator-plan.json", lambda plan: plan.update(extensions={EXTENSION: extension}))
+
+
+def refused(case: Bundle, **options: Any) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        case.evaluate(**options)
+    return caught.value
+
+
+REFUSALS: dict[str, tuple[Callable[[Bundle], dict[str, Any]], str]] = {
+    "a bundle of another backend": (
+        lambda b: {"bundle": rules(b, lambda text: text.replace("backend: unified_diff", "backend: workspace"))},
+        "bundle-backend",
+    ),
+    "no such id": (lambda b: {"bundle": "unified-dif"}, "bundle-unknown"),
+    "no such directory": (lambda b: {"bundle": b.place / "nowhere"}, "bundle-unknown"),
+    "a directory without a bundle": (lambda b: {"bundle": b.candidate.parent}, "document-unreadable"),
+    "another id than the pinned one": (
+        lambda b: pin(b, bundle={"id": "our-rules"}) or {"bundle": rules(b, lambda text: text + "\n")},
+        "bundle-pin-mismatch",
+    ),
+    "a pinned id that isn't shipped": (lambda b: pin(b, bundle={"id": "our-rules"}) or {}, "bundle-unknown"),
+    "no pin where one is demanded": (lambda b: {"require_pin": True}, "bundle-unpinned"),
+    "an unknown parameter": (lambda b: pin(b, parameters={"max_files": 3}) or {}, "bundle-invalid"),
+    "a parameter of another type": (lambda b: pin(b, parameters={"max_changed_files": True}) or {}, "bundle-invalid"),
+    "a key that nobody knows": (lambda b: {"bundle": rules(b, lambda text: text + "extra: 1\n")}, "bundle-invalid"),
+    "a tab": (
+        lambda b: {"bundle": rules(b, lambda text: text.replace("    must: {valid", "\tmust: {valid"))},
+        "bundle-invalid",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSALS)
+def test_wrong_rules_are_refused_for_their_reason(bundle: Bundle, what: str) -> None:
+    arrange, reason = REFUSALS[what]
+    refusal = refused(bundle, **arrange(bundle))
+    assert (refusal.reason, refusal.fault) == (reason, "verifier")
+    assert refusal.problems
+
+
+def test_mistakes_of_documents_and_rules_are_told_together(bundle: Bundle) -> None:
+    bundle.rewrite("work-unit.json", lambda unit: unit.update(kind="code"))
+    refusal = refused(bundle, bundle=rules(bundle, lambda text: text.replace("role: candidate", "rolle: candidate")))
+    assert refusal.reason == "document-invalid"
+    assert [Path(problem.document or "").name for problem in refusal.problems] == ["work-unit.json", "bundle.yaml"]
+
+
+def test_parameters_of_the_plan_decide(bundle: Bundle) -> None:
+    assert bundle.evaluate().exit_code == 0
+    pin(bundle, parameters={"max_changed_files": 0})
+    evaluation = bundle.evaluate()
+    assert blamed(evaluation) == {("independent-review", "few-files")}
+    assert [finding.summary for finding in evaluation.findings] == [
+        "the patch changes more files than its plan lets it (1 facts patch.file are in its scope)"
+    ]
+
+
+def without_paths(text: str) -> str:
+    return text.replace("          paths-authorized, no-symlinks", "          no-symlinks")
+
+
+def test_the_floor_holds_where_its_prover_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lock 1 alone: let the prover be wrong about a bundle without any scope rule; a forbidden path is rejected all the same."""
+    bundle = make(
+        tmp_path / "case",
+        lambda draft: setattr(draft, "patch", draft.patch + builder.OTHER_FILE.format(path="SECURITY.md")),
+    )
+    holed = rules(
+        bundle,
+        lambda text: without_paths(
+            text[: text.index("  # Every path, before")] + text[text.index("  # No symbolic link is") :]
+        ),
+    )
+    assert refused(bundle, bundle=holed).reason == "bundle-below-floor"
+    monkeypatch.setattr(contract, "_holes", lambda *_: ())
+    evaluation = bundle.evaluate(bundle=holed, output_dir=tmp_path / "out")
+    assert (evaluation.recommendation.value, evaluation.exit_code) == ("reject_candidate", 1)
+    assert blamed(evaluation) == {("floor", "paths-authorized")}
+    floor = evaluation.result["checks"][-1]
+    assert (floor["id"], floor["type"], floor["required"], floor["status"]) == ("floor", "policy", True, "failed")
+    assert floor["evidence_ids"]
+    assert "floor (paths-authorized)" in evaluation.result["decision_support"]["rationale"]
+    assert [finding.path for finding in evaluation.findings] == ["SECURITY.md"]
+    jsonschema.Draft202012Validator(load_schema("verification-result-0.1")).validate(evaluation.result)
+
+
+def test_findings_are_bounded_and_the_rest_is_counted(tmp_path: Path) -> None:
+    def many(draft: Any) -> None:
+        draft.patch += "".join(builder.OTHER_FILE.format(path=f"src/{number}.py") for number in range(150))
+        draft.plan["backend"]["max_candidate_bytes"] = 10**6
+
+    bundle = make(tmp_path / "case", many)
+    evaluation = bundle.evaluate()
+    assert len(evaluation.findings) == 101
+    assert evaluation.findings[-1].summary == "paths-authorized: 50 more violations of the same kind"
+    run = idkrules(*bundle.arguments(tmp_path / "out"))
+    assert "… and 91 more findings" in run.stdout
+    assert " ".join(run.stdout.split()).count("it is outside the allowed paths") == 10
+
+
+def test_a_plan_without_a_source_revision_in_the_work_unit_is_bound_all_the_same(tmp_path: Path) -> None:
+    bundle = make(tmp_path, lambda draft: draft.unit["provenance"].pop("source_revision"))
+    assert bundle.evaluate().exit_code == 0
+
+
+def test_a_validator_without_any_condition_that_applies_is_no_pass(bundle: Bundle) -> None:
+    """A validator over nothing but not-applicable conditions is inconclusive, and says why."""
+    bundle.rewrite(
+        "work-unit.json", lambda unit: unit["validators"].append({"id": "logs", "type": "benchmark", "required": True})
+    )
+
+    def edit(draft: Any) -> None:
+        draft.unit["validators"].append({"id": "logs", "type": "benchmark", "required": True})
+        draft.plan["required_validator_ids"].append("logs")
+        draft.manifest["verification_request"]["expected_validator_ids"].append("logs")
+        draft.manifest["logs"], draft.plan["backend"]["required_log_types"] = [], []
+
+    other = make(bundle.place / "other", edit)
+    condition = (
+        "  log-kept:\n    every: candidate.file\n    where: {role: log}\n    must: {state: regular, bytes: {at_least: 1}}\n"
+        "    on_empty: not_applicable\n\nvalidators:\n  logs: {all: [log-kept]}\n"
+    )
+    evaluation = other.evaluate(bundle=rules(other, lambda text: text.replace("\nvalidators:\n", "\n" + condition, 1)))
+    assert evaluation.recommendation.value == "insufficient_evidence"
+    assert blamed(evaluation) == {("logs", "log-kept")}
+    assert [check["type"] for check in evaluation.result["checks"] if check["id"] == "logs"] == ["other"]
+    assert [finding.summary for finding in evaluation.findings] == [
+        "log-kept could not be decided: nothing of what it speaks of is there"
+    ]
