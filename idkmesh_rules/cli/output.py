@@ -23,7 +23,9 @@ def complain(text: str) -> None:
 
 def wants_colour(stream: TextIO | None) -> bool:
     """Whether `stream` is a terminal whose user has not asked for plain text (NO_COLOR, TERM=dumb)."""
-    return stream is not None and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return (
+        stream is not None and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
 
 
 def _write(stream: TextIO | None, text: str) -> bool:
