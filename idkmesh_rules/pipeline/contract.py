@@ -216,6 +216,16 @@ def _check_pin(pin: BundlePin, digest: str, control: ControlFile, plan: Evaluato
 
 
 @cache
+def shipped_parameter(bundle_id: str, name: str) -> Value:
+    """The default of a parameter of a shipped bundle; raises KeyError when there is no such bundle or parameter."""
+    directory = shipped_bundle(bundle_id)
+    if directory is None:
+        raise KeyError(bundle_id)
+    path = directory / "bundle.yaml"
+    return _load(path.read_bytes(), str(path)).parameters[name].default
+
+
+@cache
 def backend_kinds() -> Mapping[str, FactKind]:
     """The fact kinds of the unified-diff backend, collected once."""
     return unified_diff_kinds()

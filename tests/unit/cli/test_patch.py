@@ -129,14 +129,11 @@ def test_a_file_that_cannot_be_read_is_an_error(file, capsys, tmp_path):
     assert code == 1
 
 
-def test_a_patch_over_the_limit_is_refused_and_not_read_whole(file, capsys, monkeypatch):
-    import idkmesh_rules.diff
-
-    limits = idkmesh_rules.diff.DiffLimits(max_bytes=10)
-    read = idkmesh_rules.diff.read_patch
-    monkeypatch.setattr(idkmesh_rules.diff, "DiffLimits", lambda: limits)
-    monkeypatch.setattr(idkmesh_rules.diff, "read_patch", lambda data: read(data, limits) if len(data) == 11 else None)
-    _, (answer,) = told(capsys, file(OK))
+def test_a_patch_over_the_limit_is_refused_and_not_read_whole(file, capsys):
+    path = file(b"")
+    with path.open("wb") as stream:
+        stream.truncate(2**40)
+    _, (answer,) = told(capsys, path)
     assert (answer["reason"], answer["line"]) == ("limit", None)
 
 
