@@ -4,6 +4,9 @@ Invariants:
 
 * Inert is what git, `git am` and GNU patch all skip, also after taking away an indent, ``>``, ``-`` or ``X``
   (GNU patch, pch.c, intuit_diff_type; git, mailinfo.c).
+* No line makes `git am` decode, unfold or cut what follows: a mail's type is plain text in a character set whose ASCII is
+  ASCII, and nothing is taken for an export of StGit (git, builtin/am.c, detect_patch_format). What it makes of an export
+  of Mercurial is a mail whose header is held to the same rules.
 * Empty lines are not prose.
 """
 
@@ -20,9 +23,18 @@ _HEADER: Final = (
     | (?:rename|copy)[ ](?:from|to|old|new)[ ] | Binary[ ]files[ ] | Files[ ][^\n]*[ ]differ | GIT[ ]binary[ ]patch
     | [0-9][0-9,]*[acdis][0-9,]*[ \t]*\n | [ad][0-9]+[ ][0-9]+[ \t]*\n ))"""
 )
+# git looks for `boundary=`, `charset=` and `format=` anywhere in a type, so that nothing may stand there but what is known.
+# The message is decoded before git looks for the patch in it: the character set must leave ASCII alone (UTF-7 doesn't).
+# Space before the first header of a mail is skipped (mailinfo.c), so that an indent makes no header harmless.
 _MAIL: Final = rb"""
-    (?i: content-type: (?! [ \t]* text/plain [ \t]* (?:; [ \t]* charset= [!-:<-~]+ [ \t]*)? \n (?![ \t]) )
-    | content-transfer-encoding: (?! [ \t]* (?:7bit|8bit) [ \t]* \n (?![ \t]) ) )"""
+    [ \t]* (?i: content-type: (?! [ \t]* text/plain [ \t]*
+            (?:; [ \t]* charset= (?P<quote>"?) (?:utf-8|us-ascii|iso-8859-(?:[1-9]|1[0-5])) (?P=quote) [ \t]*)?
+        \n (?![ \t]) )
+    | content-transfer-encoding: (?! [ \t]* (?:7bit|8bit) [ \t]* \n (?![ \t]) ) )
+    | \#[ ]This[ ]series[ ]applies[ ]on[ ]GIT[ ]commit"""
+# (And a series of StGit is a list of other files, in which the patches are.)
+# What makes a file an StGit patch to `git am`, which then takes its first lines for a subject, also a `diff --git` line.
+_STGIT: Final = re.compile(rb"[^\n]++\n\n(?=From:|Author:|Date:)")
 _CONTROL: Final = rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]"
 _BLANK: Final = re.compile(rb"\n*+")
 _EMPTY_LINES: Final = re.compile(rb"\n{2,}")
@@ -59,12 +71,16 @@ def skip_blank(data: bytes, start: int, end: int) -> int:
 
 def first_loud_line(data: bytes, start: int, end: int) -> int | None:
     """Return the offset of the first line from ``start`` to ``end`` (whole lines) that is not inert."""
+    first = start == 0
+    start = skip_blank(data, start, end)
     if start == end:
         return None
     patterns = _patterns()
     if start == 0 and patterns.first.match(data, 0, end):
         return 0
     loud = [found.start() + 1 for each in patterns.later if (found := each.search(data, max(start - 1, 0), end))]
+    if first and (stgit := _STGIT.match(data, start, end)):
+        loud.append(stgit.end())
     if control := patterns.anywhere.search(data, start, end):
         loud.append(data.rfind(b"\n", 0, control.start()) + 1)
     return min(loud, default=None)

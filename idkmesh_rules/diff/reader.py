@@ -14,7 +14,7 @@ from idkmesh_rules.diff.binary import read_binary
 from idkmesh_rules.diff.common import DEFAULT_PAIR, Common, read_common
 from idkmesh_rules.diff.headers import DIFF_GIT, read_header
 from idkmesh_rules.diff.hunks import read_hunks
-from idkmesh_rules.diff.prose import Prose, count_lines, first_loud_line, skip_blank
+from idkmesh_rules.diff.prose import Prose, count_lines, first_loud_line
 from idkmesh_rules.diff.reasons import REASONS
 from idkmesh_rules.diff.refusal import Refusal, quote
 from idkmesh_rules.diff.repetition import check_repetition
@@ -187,7 +187,7 @@ class _Reader:
         """Read what is not a section, from ``start`` to the next one or to the end; return where it ends."""
         data = self.data
         end = data.find(b"\n" + DIFF_GIT, start) + 1 or len(data)
-        loud = first_loud_line(data, skip_blank(data, start, end), end)
+        loud = first_loud_line(data, start, end)
         self._count(count_lines(data, start, end if loud is None else loud))
         if loud is not None:
             refuse_other_format(data, loud)

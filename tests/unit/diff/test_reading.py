@@ -370,6 +370,12 @@ PROSE = {
     "a signature behind a hunk that ends in a removal": (GIT + NAMES + b"@@ -1,2 +1 @@\n a\n-b\n-- \n2.39.5\n", 2, 7),
     "bare marks": (OK + b"x\n---\n+++\n", 3, 9),
     "hg": (b"# HG changeset patch\n# User a\n" + OK, 2, 1),
+    "a quoted charset": (b'Content-Type: text/plain; charset="ISO-8859-15" \n' + OK, 1, 1),
+    "ASCII": (b"content-type:text/plain;charset=us-ascii\n" + OK, 1, 1),
+    "a mail that names its sender in its text": (b"From: A <a@b>\nSubject: x\n\nFrom: C <c@d>\n\ny\n" + OK, 4, 1),
+    "a date far from the start": (b"x\n\n\nDate: x\n" + OK, 2, 1),
+    "a sender after a section": (OK + b"x\n\nFrom: a\n", 2, 9),
+    "two mails": (OK + b"-- \n2.39.5\n\nFrom 0123 Mon Sep 17 00:00:00 2001\nFrom: A <a@b>\n\nx\n---\n", 6, 9),
     "lists": (b"- one\n* two\n> three\n1. four\n" + OK, 4, 1),
     "tabs": (b"\tindented\n" + OK, 1, 1),
 }
