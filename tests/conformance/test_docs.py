@@ -140,8 +140,10 @@ def test_the_yaml_lines_are_of_the_language() -> None:
 def test_every_file_that_the_docs_link_to_exists() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     for page in pages:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        for target, section in re.findall(r"\]\(([^)#:]+)(?:#([a-z-]+))?\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+            titles = re.findall(r"^#+ (.*)", (page.parent / target).read_text(), re.MULTILINE) if section else [""]
+            assert section in [title.lower().replace(" ", "-") for title in titles], f"{page.name}: {target}#{section}"
 
 
 def test_every_verb_is_in_the_readme_and_every_exit_code_in_the_table() -> None:
