@@ -59,7 +59,7 @@ class Case:
     def patch(self) -> Patch | Unjudged:
         """The candidate's bytes read as a patch, once; or why there are no bytes to read."""
         seen = self.candidate
-        if seen.data is None:
+        if seen.data is None or seen.digest is None:
             return Unjudged(f"not parsed: {unread_reason(seen)}")
         limits = self.limits
         return read_patch(

@@ -106,7 +106,7 @@ def _row(role: str, name: str, declared: str | None, seen: FileObservation) -> R
 def _fault(declared: str | None, seen: FileObservation) -> str | None:
     if seen.state is FileState.UNDECLARED:
         return unread_reason(seen)
-    if seen.data is None:
+    if seen.digest is None:
         return f"{seen.locator}: {unread_reason(seen)}"
     if declared is None:
         return f"{seen.locator}: no digest is declared for it"

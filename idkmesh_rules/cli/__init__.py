@@ -4,9 +4,13 @@ Invariants: one file a verb; a verb returns its exit code; every verb imports wh
 stays cheap; no traceback reaches a user unless it is a bug, and then it is called one.
 """
 
+import signal
 import sys
+from contextlib import suppress
+from functools import partial
 
-from idkmesh_rules.cli.exits import BUG, INTERRUPTED, USAGE
+from idkmesh_rules.cli.exits import BUG, CLEAN, INTERRUPTED, TERMINATED, UNWRITABLE, USAGE
+from idkmesh_rules.cli.output import attempt, complain, detach
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -19,27 +23,42 @@ def main(arguments: list[str] | None = None) -> int:
     from idkmesh_rules.cli.app import app_for
 
     arguments = sys.argv[1:] if arguments is None else arguments
+    with suppress(ValueError):  # whoever calls this from another thread handles signals itself
+        signal.signal(signal.SIGTERM, _terminated)
     try:
         code = app_for(arguments)(args=arguments, prog_name="idkrules", standalone_mode=False)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except SystemExit as stop:
+        # Ours carries its own code. The other one is typer's for a reader of the help that went away: no verdict either.
+        return TERMINATED if stop.code == TERMINATED else CLEAN
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):
-            error.show()
-            return USAGE
-        return _bug(error)
-    return code if isinstance(code, int) else 0
+            return attempt(error.show, USAGE)
+        if isinstance(error, OSError) and _asks_for_help(arguments):
+            detach(sys.stdout)
+            complain(f"idkrules: the output can't be written: {error}")
+            return UNWRITABLE
+        return attempt(partial(_tell_bug, error), BUG)
+    return code if isinstance(code, int) else CLEAN
 
 
-def _bug(error: Exception) -> int:
+def _asks_for_help(arguments: list[str]) -> bool:
+    """Whether typer itself prints what was asked for; a verb prints through `output.emit`, which knows what to do."""
+    return not arguments or not {"-h", "--help", "--version"}.isdisjoint(arguments)
+
+
+def _terminated(number: int, frame: object) -> None:
+    """End by unwinding, so that whoever has something half-made takes it away."""
+    raise SystemExit(TERMINATED)
+
+
+def _tell_bug(error: Exception) -> None:
     import traceback
 
     from idkmesh_rules._version import __version__
 
-    print(
+    complain(
         f"idkrules {__version__}: internal error. This is a bug in idkrules, not a verdict on anything.\n"
-        "Please report it with the lines below.",
-        file=sys.stderr,
+        "Please report it with the lines below.\n" + "".join(traceback.format_exception(error)).rstrip()
     )
-    traceback.print_exception(error, file=sys.stderr)
-    return BUG

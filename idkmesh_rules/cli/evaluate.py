@@ -5,26 +5,30 @@ from typing import Annotated
 
 import typer
 
-from idkmesh_rules.cli.options import BundleName, Format, OutputFormat, PlanFile, RequirePin, WorkUnitFile
+from idkmesh_rules.cli.options import BundleName, Format, OutputFormat, PlanFile, RequirePin, Reveal, WorkUnitFile
 
 
 def evaluate(
     work_unit: WorkUnitFile,
-    result_manifest: Annotated[Path, typer.Option("--result-manifest", metavar="FILE", help="The worker's claim.")],
+    result_manifest: Annotated[
+        Path, typer.Option("--result-manifest", metavar="FILE", readable=False, help="The worker's claim.")
+    ],
     evaluator_plan: PlanFile,
     candidate_root: Annotated[
-        Path, typer.Option("--candidate-root", metavar="DIR", help="The directory that holds the candidate.")
+        Path,
+        typer.Option("--candidate-root", metavar="DIR", readable=False, help="The directory that holds the candidate."),
     ],
     output_dir: Annotated[
-        Path, typer.Option("--output-dir", metavar="DIR", help="Where to write the evidence; must not exist.")
+        Path,
+        typer.Option(
+            "--output-dir", metavar="DIR", readable=False, help="Where to write the evidence; must not exist."
+        ),
     ],
     bundle: BundleName = None,
     output_format: OutputFormat = Format.TEXT,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Print nothing; the exit code and the evidence tell.")
-    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but refusals, on stderr.")] = False,
     require_pin: RequirePin = False,
-    reveal: Annotated[bool, typer.Option("--reveal", help="Show a hidden plan's expectations in the result.")] = False,
+    reveal: Reveal = False,
 ) -> int:
     """Look at a candidate's bytes, decide by rules, and write the evidence."""
     import sys

@@ -14,9 +14,14 @@ class Format(StrEnum):
     JSON = "json"
 
 
-WorkUnitFile = Annotated[Path, typer.Option("--work-unit", metavar="FILE", help="The trusted WorkUnit.")]
+WorkUnitFile = Annotated[
+    Path, typer.Option("--work-unit", metavar="FILE", readable=False, help="The trusted WorkUnit.")
+]
 PlanFile = Annotated[
-    Path, typer.Option("--evaluator-plan", metavar="FILE", help="The verifier's plan, bound to the WorkUnit.")
+    Path,
+    typer.Option(
+        "--evaluator-plan", metavar="FILE", readable=False, help="The verifier's plan, bound to the WorkUnit."
+    ),
 ]
 BundleName = Annotated[
     str | None,
@@ -27,4 +32,5 @@ BundleName = Annotated[
     ),
 ]
 RequirePin = Annotated[bool, typer.Option("--require-pin", help="Refuse a plan that pins no bundle digest.")]
+Reveal = Annotated[bool, typer.Option("--reveal", help="Show a hidden plan's expectations.")]
 OutputFormat = Annotated[Format, typer.Option("--format", help="How to print the result.")]

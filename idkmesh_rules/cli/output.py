@@ -6,6 +6,7 @@ because a result that nobody received must not look delivered.
 
 import os
 import sys
+from collections.abc import Callable
 from typing import TextIO
 
 from idkmesh_rules.cli.exits import REFUSED
@@ -19,6 +20,17 @@ def emit(text: str, code: int) -> int:
 def complain(text: str) -> None:
     """Print `text` on stderr, as far as there is one."""
     _write(sys.stderr, text)
+
+
+def attempt(show: Callable[[], object], code: int) -> int:
+    """Let somebody else's `show` print on stderr and return `code`, whatever becomes of what was printed."""
+    try:
+        show()
+        if sys.stderr is not None:
+            sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):
+        detach(sys.stderr)
+    return code
 
 
 def wants_colour(stream: TextIO | None) -> bool:
@@ -38,17 +50,19 @@ def _write(stream: TextIO | None, text: str) -> bool:
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
         stream.flush()
     except BrokenPipeError:
-        _detach(stream)
+        detach(stream)
     except (OSError, ValueError) as error:
-        _detach(stream)
+        detach(stream)
         if stream is sys.stdout:
             complain(f"idkrules: the output can't be written: {error}")
         return True
     return False
 
 
-def _detach(stream: TextIO) -> None:
+def detach(stream: TextIO | None) -> None:
     """Point the descriptor at nothing, so that the interpreter's own flush at exit can't fail again."""
+    if stream is None:
+        return
     try:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, stream.fileno())

@@ -9,7 +9,10 @@ from idkmesh_rules.cli.options import Format, OutputFormat
 
 
 def patch(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Output of `git diff`; - is standard input.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", readable=False, help="Output of `git diff`; - is standard input."),
+    ],
     allow: Annotated[
         list[str] | None,
         typer.Option(
@@ -59,6 +62,8 @@ def _read(file: Path) -> bytes:
 
     most = DiffLimits().max_bytes + 1
     if str(file) == "-":
+        if sys.stdin is None:
+            raise OSError("standard input is closed")
         return sys.stdin.buffer.read(most)
     with file.open("rb") as stream:
         return stream.read(most)

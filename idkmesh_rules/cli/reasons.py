@@ -18,8 +18,10 @@ def reasons(
 
     unknown = render.unknown_codes(codes or ())
     for code, near in unknown:
-        complain(f"idkrules reasons: there is no reason {code!r}" + (f"; did you mean {near}?" if near else ""))
-    if unknown:
+        hint = f"did you mean {near}?" if near else "a condition's name is explained in its rule bundle"
+        complain(f"idkrules reasons: there is no reason {code!r}; {hint}")
+    known = [code for code in codes or () if code not in dict(unknown)]
+    if unknown and not known:
         return PROBLEM
     table = render.as_json if output_format is Format.JSON else render.as_text
-    return emit(table(codes or ()), CLEAN)
+    return emit(table(known), PROBLEM if unknown else CLEAN)

@@ -1,6 +1,6 @@
 """`idkrules validate`: the verifier's documents against each other, before any work is handed out."""
 
-from idkmesh_rules.cli.options import BundleName, Format, OutputFormat, PlanFile, RequirePin, WorkUnitFile
+from idkmesh_rules.cli.options import BundleName, Format, OutputFormat, PlanFile, RequirePin, Reveal, WorkUnitFile
 
 
 def validate(
@@ -8,6 +8,7 @@ def validate(
     evaluator_plan: PlanFile,
     bundle: BundleName = None,
     require_pin: RequirePin = False,
+    reveal: Reveal = False,
     output_format: OutputFormat = Format.TEXT,
 ) -> int:
     """Hold WorkUnit, plan and rule bundle against each other."""
@@ -20,7 +21,7 @@ def validate(
     from idkmesh_rules.render import text
 
     try:
-        contract = run(work_unit, evaluator_plan, bundle=bundle, require_pin=require_pin)
+        contract = run(work_unit, evaluator_plan, bundle=bundle, require_pin=require_pin, reveal_hidden=reveal)
     except Refusal as refusal:
         code = UNREADABLE if refusal.reason in ("document-unreadable", "bundle-unknown") else PROBLEM
         if output_format is Format.JSON:

@@ -1,7 +1,7 @@
-"""Find what is wrong in a JSON text that parses but isn't strict: a linear scan with positions.
+"""Find what is wrong in a JSON text that the quick parse gave up on: a linear scan with positions.
 
-Invariant: called only for text that the C parser accepted, or gave up on for its depth or size; the scan keeps one set of
-keys a level, no recursion, and reports at most `_MOST` faults.
+Invariants: behind the place where the quick parse gave up, the text may be anything, so the scan ends at the first token
+that isn't JSON; it keeps one set of keys a level, no recursion, and reports at most `_MOST` faults.
 """
 
 import json
@@ -11,9 +11,9 @@ from idkmesh_rules.errors import Problem
 
 _MOST = 20
 _TOKEN = re.compile(
-    r'[ \t\n\r]*+(?:(?P<string>"(?:[^"\\]|\\.)*+")|(?P<open>[{\[])|(?P<close>[}\]])|(?P<number>-?[0-9][0-9.eE+-]*+)'
-    r"|(?P<comma>,)|(?P<colon>:)|(?P<word>-?[A-Za-z]++)|(?P<other>[^ \t\n\r]))",
-    re.DOTALL,
+    r'[ \t\n\r]*+(?:(?P<string>"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+")|(?P<open>[{\[])|(?P<close>[}\]])'
+    r"|(?P<number>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?(?![0-9.eE+-]))"
+    r"|(?P<comma>,)|(?P<colon>:)|(?P<word>(?:true|false|null|NaN|-?Infinity)(?![A-Za-z]))|(?P<other>[^ \t\n\r]))"
 )
 _SURROGATE = re.compile(r"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|[c-fC-F][0-9a-fA-F]{2})")
 _ESCAPED_BACKSLASHES = re.compile(r"(?<!\\)(?:\\\\)++")
@@ -26,16 +26,19 @@ def position(before: str) -> tuple[int, int]:
     return before.count("\n") + 1, len(before) - start + 1
 
 
-def find_faults(text: str, source: str, *, max_depth: int, max_digits: int) -> tuple[Problem, ...]:
-    """Return every fault of `text`, in reading order, at least one; `source` names the document in the messages."""
-    scan = _Scan(text, source, max_depth, max_digits)
+def find_faults(text: str, source: str, *, max_depth: int, max_digits: int, quote: bool = True) -> tuple[Problem, ...]:
+    """Return every fault of `text`, in reading order, at least one; `source` names the document in the messages.
+
+    Without `quote` no message holds any of the text: for documents whose content isn't for every reader.
+    """
+    scan = _Scan(text, source, max_depth, max_digits, quote)
     scan.run()
     return tuple(scan.problems) or (Problem("the document can't be read strictly", source, line=1, column=1),)
 
 
 class _Scan:
-    def __init__(self, text: str, source: str, max_depth: int, max_digits: int) -> None:
-        self.text, self.source, self.max_depth, self.max_digits = text, source, max_depth, max_digits
+    def __init__(self, text: str, source: str, max_depth: int, max_digits: int, quote: bool) -> None:
+        self.text, self.source, self.max_depth, self.max_digits, self.quote = text, source, max_depth, max_digits, quote
         self.problems: list[Problem] = []
         self._line, self._line_start, self._counted = 1, 0, 0
 
@@ -76,6 +79,9 @@ class _Scan:
                 expect_key = False
             elif kind == "number":
                 self._number(token["number"], start)
+            elif kind == "other":
+                self.fault(start, "not JSON from here on", "the document must be exactly one JSON object")
+                return
             elif kind == "word" and token["word"] in ("NaN", "Infinity", "-Infinity"):
                 self.fault(start, f"{token['word']} is not JSON", "use null, or leave the key out")
 
@@ -95,7 +101,7 @@ class _Scan:
         if key in keys:
             self.fault(
                 start,
-                f"the key {literal if len(literal) < 80 else literal[:77] + '…'} stands twice in one object",
+                f"{self._quoted('the key', literal, 80)} stands twice in one object",
                 "keep one of them",
             )
         keys.add(key)
@@ -105,7 +111,12 @@ class _Scan:
             if len(literal) > self.max_digits:
                 self.fault(start, f"a number of {len(literal)} digits", "no document needs integers beyond 2^53")
         elif float(literal) - float(literal) != 0.0:
-            self.fault(start, f"{literal[:40]} is too large for a number", "write a finite number")
+            self.fault(start, f"{self._quoted('', literal, 40)} is too large for a number", "write a finite number")
+
+    def _quoted(self, what: str, literal: str, most: int) -> str:
+        if not self.quote:
+            return "a key" if what else "this"
+        return f"{what} {literal if len(literal) < most else literal[: most - 3] + '…'}".strip()
 
 
 def _unescape(literal: str) -> str:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from idkmesh_rules.contracts.timestamps import is_timestamp
@@ -90,13 +91,15 @@ def _integers_spelled_as_floats(value: Mapping[str, Any], schema: str) -> bool:
 
 def _violations(document: Document, schema: str, most: int) -> Iterator[Problem]:
     seen: set[tuple[str, str]] = set()
-    errors = sorted(
-        _strict(schema).iter_errors(document.value), key=lambda error: [str(part) for part in error.absolute_path]
-    )
+    # A document can hold millions of violations; whoever mends the first hundred comes back for the rest.
+    found = islice(_strict(schema).iter_errors(document.value), 2 * most)
+    errors = sorted(found, key=lambda error: [str(part) for part in error.absolute_path])
     for error in errors:
         pointer = json_pointer(error.absolute_path)
         for where, message in _tell(error, pointer):
-            if (where, message) not in seen and len(seen) < most:
+            if len(seen) >= most:
+                return
+            if (where, message) not in seen:
                 seen.add((where, message))
                 yield Problem(message, document.source, pointer=where)
 

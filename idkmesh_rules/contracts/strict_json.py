@@ -37,9 +37,12 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-def read_document(data: bytes, name: str, source: str, *, max_bytes: int, max_depth: int = 64) -> Document:
+def read_document(
+    data: bytes, name: str, source: str, *, max_bytes: int, max_depth: int = 64, quote: bool = True
+) -> Document:
     """Read `data` as the document `name` (its role), found at `source` (for messages).
 
+    Without `quote` no message holds any of the document's text.
     Raises ContractError with every fault, each with its line and column.
     """
     text = _decode(data, source, max_bytes)
@@ -63,7 +66,7 @@ def read_document(data: bytes, name: str, source: str, *, max_bytes: int, max_de
         ) from None
     from idkmesh_rules.contracts.json_faults import find_faults
 
-    raise ContractError(find_faults(text, source, max_depth=max_depth, max_digits=_INTEGER_DIGITS))
+    raise ContractError(find_faults(text, source, max_depth=max_depth, max_digits=_INTEGER_DIGITS, quote=quote))
 
 
 def _decode(data: bytes, source: str, max_bytes: int) -> str:

@@ -9,7 +9,10 @@ MEBIBYTE = 2**20
 
 
 class Limits(NamedTuple):
-    """Bounds of one evaluation. Sizes are bytes, depths are levels of nesting, the rest are counts."""
+    """Bounds of one evaluation. Sizes are bytes, depths are levels of nesting, the rest are counts.
+
+    `candidate_bytes` bounds what is read of all declared files together; those behind it are unknown.
+    """
 
     document_bytes: int = 4 * MEBIBYTE
     plan_bytes: int = 256 * MEBIBYTE
@@ -19,6 +22,7 @@ class Limits(NamedTuple):
     findings_per_condition: int = 100
     second_opinion_bytes: int = MEBIBYTE
     link_search_entries: int = 200_000
+    candidate_bytes: int = 4 * 2**30
     patch_bytes: int = 64 * MEBIBYTE
     patch_files: int = 200_000
     patch_hunks: int = 1_000_000

@@ -1,6 +1,6 @@
 """What was seen of the candidate's files: states instead of exceptions, bytes read once, digests taken once.
 
-Invariants: `data` is present only for a regular file within its limit that did not change while it was read; whatever
+Invariants: `digest` is present only for a regular file within its limit that did not change while it was read; whatever
 could not be looked at carries a reason in `unreadable` and is nobody's fault (design: contracts, *Outcomes*).
 """
 
@@ -24,7 +24,8 @@ class FileObservation(NamedTuple):
     """One look at one locator with a limit in bytes.
 
     `state` is None when the verifier could not look (`unreadable` says why). `size` is in bytes, for regular files;
-    `digest` is `sha256:` and hex of `data`, absent when the file is over `limit` and so wasn't read whole.
+    `digest` is `sha256:` and hex of the whole file, absent when it is over `limit` and so wasn't read; `data` holds as many
+    of its first bytes as the observer was asked to keep.
     """
 
     locator: str

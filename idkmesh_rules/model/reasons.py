@@ -90,8 +90,13 @@ REFUSALS: Mapping[str, Reason] = {
         ),
         Reason(
             "bundle-invalid",
-            "the rule bundle or a parameter given to it is wrong",
+            "the rule bundle is wrong",
             "mend the bundle at the places that are listed",
+        ),
+        Reason(
+            "parameters-invalid",
+            "the plan's extension gives the rule bundle a parameter that it doesn't take",
+            "mend the plan; the bundle's `parameters` say what it takes",
         ),
         Reason(
             "bundle-pin-mismatch",

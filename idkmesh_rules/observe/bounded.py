@@ -1,6 +1,7 @@
 """Reading a bounded number of bytes from a descriptor, in pieces no larger than what is there to expect."""
 
 import os
+from hashlib import sha256
 
 _PIECE = 2**20
 
@@ -18,3 +19,19 @@ def read_bounded(descriptor: int, expected: int, most: int) -> bytes:
         left -= len(piece)
         size = _PIECE
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def hash_bounded(descriptor: int, expected: int, most: int, keep: int) -> tuple[bytes, str, int]:
+    """Read as `read_bounded` does, keeping only the first `keep` bytes.
+
+    Returns what was kept, `sha256:` and the hex digest of all that was read, and how many bytes that was. Raises OSError.
+    """
+    if most <= keep or expected < _PIECE:
+        data = read_bounded(descriptor, expected, most)
+        return data[:keep], "sha256:" + sha256(data).hexdigest(), len(data)
+    digest, kept, length = sha256(), b"", 0
+    while length < most and (piece := os.read(descriptor, min(_PIECE, most - length))):
+        digest.update(piece)
+        kept += piece[: max(0, keep - length)]
+        length += len(piece)
+    return kept, "sha256:" + digest.hexdigest(), length

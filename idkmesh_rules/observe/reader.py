@@ -3,6 +3,7 @@
 Invariants:
 - A locator that isn't a plain relative path never reaches the file system (state `outside`).
 - At most limit + 1 bytes are read; a file over its limit isn't read at all; FIFOs, sockets and devices are never opened.
+- All files together are read up to a budget, each of them once whatever it is called, and no more bytes are kept than asked.
 - Size, times and identity are taken before and after reading; if they differ, the file could not be looked at.
 """
 
@@ -11,13 +12,13 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EACCES, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EPERM
-from hashlib import sha256
 from pathlib import Path
 
 from idkmesh_rules.model.observation import FileObservation, FileState
-from idkmesh_rules.observe.bounded import read_bounded
+from idkmesh_rules.observe.bounded import hash_bounded
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+# O_PATH: a directory that may be searched but not listed can be looked into all the same.
+_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _ABSENT = frozenset({ENOENT, ENOTDIR, ENAMETOOLONG})
 
@@ -25,9 +26,14 @@ _ABSENT = frozenset({ENOENT, ENOTDIR, ENAMETOOLONG})
 class CandidateReader:
     """Observes locators below one root. Holds a descriptor of the root; use it as a context manager."""
 
-    def __init__(self, root: Path) -> None:
-        """Open `root` as a directory; raises OSError if that can't be done. The root itself may be named through a link."""
-        self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    def __init__(self, root: Path, *, budget: int = 2**30) -> None:
+        """Open `root` as a directory; raises OSError if that can't be done. The root itself may be named through a link.
+
+        `budget` is how many bytes all observations together may read.
+        """
+        self._root = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._budget = budget
+        self._digests: dict[tuple[int, ...], str] = {}
 
     def __enter__(self) -> "CandidateReader":
         return self
@@ -35,8 +41,11 @@ class CandidateReader:
     def __exit__(self, *_: object) -> None:
         os.close(self._root)
 
-    def observe(self, locator: str, limit: int) -> FileObservation:
-        """Look at `locator`, a `/`-separated path below the root, reading at most `limit` + 1 bytes. Never raises OSError."""
+    def observe(self, locator: str, limit: int, keep: int = 0) -> FileObservation:
+        """Look at `locator`, a `/`-separated path below the root, reading at most `limit` + 1 bytes. Never raises OSError.
+
+        The observation carries the first `keep` bytes of the file, the digest that of all of it.
+        """
         if locator.startswith("/") or "\0" in locator or ".." in locator.split("/"):
             return FileObservation(locator, limit, FileState.OUTSIDE)
         parts = [part.encode() for part in locator.split("/") if part not in ("", ".")]
@@ -46,7 +55,7 @@ class CandidateReader:
             with self._parent(parts[:-1]) as parent:
                 if isinstance(parent, FileState):
                     return FileObservation(locator, limit, parent)
-                return self._file(parent, parts[-1], locator, limit)
+                return self._file(parent, parts[-1], locator, limit, keep)
         except OSError as error:
             if error.errno in _ABSENT:
                 return FileObservation(locator, limit, FileState.MISSING)
@@ -70,7 +79,7 @@ class CandidateReader:
         finally:
             os.close(descriptor)
 
-    def _file(self, parent: int, name: bytes, locator: str, limit: int) -> FileObservation:
+    def _file(self, parent: int, name: bytes, locator: str, limit: int, keep: int) -> FileObservation:
         seen = os.stat(name, dir_fd=parent, follow_symlinks=False)
         state = _state(seen.st_mode)
         if state is not FileState.REGULAR:
@@ -78,17 +87,25 @@ class CandidateReader:
         descriptor = os.open(name, _FILE, dir_fd=parent)
         try:
             before = os.fstat(descriptor)
-            if (before.st_dev, before.st_ino) != (seen.st_dev, seen.st_ino):
+            version, size = _version(before), before.st_size
+            if version[:2] != (seen.st_dev, seen.st_ino):
                 return _unreadable(locator, limit, "the file was replaced while it was being opened")
-            if before.st_size > limit:
-                return FileObservation(locator, limit, FileState.REGULAR, size=before.st_size)
-            data = read_bounded(descriptor, before.st_size, before.st_size + 1)
-            after = os.fstat(descriptor)
+            if size > limit:
+                return FileObservation(locator, limit, FileState.REGULAR, size=size)
+            known = self._digests.get(version)
+            if known is not None and keep == 0:
+                return FileObservation(locator, limit, FileState.REGULAR, size, b"", known)
+            if size > self._budget:
+                return _unreadable(locator, limit, "the candidate's files have more bytes than the verifier reads")
+            self._budget -= size
+            kept, digest, length = hash_bounded(descriptor, size, size + 1, keep)
+            after = _version(os.fstat(descriptor))
         finally:
             os.close(descriptor)
-        if _version(before) != _version(after) or len(data) != before.st_size:
+        if version != after or length != size:
             return _unreadable(locator, limit, "the file changed while it was being read")
-        return FileObservation(locator, limit, FileState.REGULAR, len(data), data, "sha256:" + sha256(data).hexdigest())
+        self._digests[version] = digest
+        return FileObservation(locator, limit, FileState.REGULAR, size, kept, digest)
 
 
 def _state(mode: int) -> FileState:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from idkmesh_rules.errors import Problem, Refusal
 from idkmesh_rules.observe.control import ControlFile
+from idkmesh_rules.observe.reader import CandidateReader
 
 
 class CandidateRoot(NamedTuple):
@@ -31,13 +32,15 @@ class CandidateRoot(NamedTuple):
             if not real.is_dir():
                 raise NotADirectoryError(0, "it is not a directory")
         except (OSError, ValueError) as error:
-            said = error.strerror if isinstance(error, OSError) else str(error)
-            raise Refusal(
-                "candidate-root-unusable",
-                "the candidate root can't be looked at",
-                problems=(Problem(said or type(error).__name__, str(path)),),
-            ) from None
+            raise _unusable(path, error) from None
         return cls(path, real, (found.st_dev, found.st_ino))
+
+    def reader(self, budget: int) -> CandidateReader:
+        """A reader for what lies below the root; raises Refusal `candidate-root-unusable` when it can't be opened."""
+        try:
+            return CandidateReader(self.path, budget=budget)
+        except OSError as error:
+            raise _unusable(self.path, error) from None
 
     def contains(self, path: Path) -> bool:
         """Whether the real path of `path`, which need not exist, lies at or below the root, by name or by identity."""
@@ -55,11 +58,25 @@ class CandidateRoot(NamedTuple):
 
     def locator_of(self, path: Path) -> str | None:
         """`path` as a locator below the root if that is how it is spelled (links not followed), else None."""
-        absolute = Path(os.path.normpath(Path.cwd() / path))
-        for root in (Path(os.path.normpath(Path.cwd() / self.path)), self.real):
+        try:
+            here = Path.cwd()
+        except OSError:
+            # A working directory that is gone leaves only absolute paths meaningful.
+            here = Path("/")
+        absolute = Path(os.path.normpath(here / path))
+        for root in (Path(os.path.normpath(here / self.path)), self.real):
             if root in absolute.parents:
                 return absolute.relative_to(root).as_posix()
         return None
+
+
+def _unusable(path: Path, error: OSError | ValueError) -> Refusal:
+    said = error.strerror if isinstance(error, OSError) else str(error)
+    return Refusal(
+        "candidate-root-unusable",
+        "the candidate root can't be looked at",
+        problems=(Problem(said or type(error).__name__, str(path)),),
+    )
 
 
 def check_control_outside(

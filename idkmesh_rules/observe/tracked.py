@@ -5,6 +5,7 @@ inside a working tree; whatever can't be read excuses nothing.
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -80,11 +81,26 @@ def _lines(path: Path) -> Iterator[str]:
         return
 
 
+class _Everything:
+    """Stands for a line that can't be read: it excuses no directory, whatever git makes of it."""
+
+    include = False
+    regex = re.compile("")
+
+
 def _patterns(path: Path) -> Sequence[Any]:
     """The patterns of an ignore file; a slash at the end goes, since whatever is asked about is a directory."""
-    lines = [line[:-1] if line.endswith("/") and line != "/" else line for line in _lines(path)]
-    if not any(lines):
-        return ()
-    import pathspec
+    patterns: list[Any] = []
+    for line in _lines(path):
+        if not line.strip() or line.startswith("#") or "//" in line:
+            # To git a double slash matches nothing.
+            continue
+        from pathspec import GitIgnoreSpec
 
-    return tuple(pathspec.GitIgnoreSpec.from_lines(lines).patterns)
+        try:
+            patterns.extend(
+                GitIgnoreSpec.from_lines([line[:-1] if line.endswith("/") and line != "/" else line]).patterns
+            )
+        except (ValueError, re.error):
+            patterns.append(_Everything)
+    return patterns

@@ -4,15 +4,17 @@ Invariants: all violations of the verifier's documents are reported together; a 
 they are parsed; a bundle is parsed, checked and proven once a process for the same bytes.
 """
 
+import os
 from collections.abc import Mapping
 from functools import cache, lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from idkmesh_rules.checks import unified_diff_kinds
 from idkmesh_rules.contracts.binding import check_plan_binding, check_validator_sets
 from idkmesh_rules.contracts.digest import bytes_digest
-from idkmesh_rules.contracts.readers import read_evaluator_plan, read_work_unit
+from idkmesh_rules.contracts.readers import EXTENSION, read_evaluator_plan, read_work_unit
 from idkmesh_rules.contracts.strict_json import read_document
 from idkmesh_rules.errors import ContractError, PolicyError, Problem, Refusal
 from idkmesh_rules.model.bundle import Bundle, Floor
@@ -24,7 +26,40 @@ from idkmesh_rules.policy import bind_parameters, floor_for, load_bundle
 from idkmesh_rules.resources import proven_bundles, shipped_bundle, shipped_bundle_ids
 
 _OWN_BUNDLE = {"unified_diff": "unified-diff"}
-_SECRETS = ("/backend/required_", "/required_json", "/baseline")
+# What a hidden plan says here may be shown; anything else in it could be, or could have been meant as, an expectation.
+_SHOWABLE = frozenset(
+    {
+        "schema_version",
+        "id",
+        "binding",
+        "visibility",
+        "execution_mode",
+        "verifier",
+        "policy",
+        "required_validator_ids",
+        "candidate_artifact_id",
+        "source_revision",
+    }
+)
+_PLAN_KEYS = frozenset(
+    {
+        "backend",
+        "required_added_text",
+        "required_added_substrings",
+        "required_removed_substrings",
+        "required_log_types",
+        "max_candidate_bytes",
+        "max_log_bytes",
+        "type",
+        "extensions",
+        "org.idkmesh.rules",
+        "required_json",
+        "allowed_files",
+        "baseline",
+        "checks",
+    }
+)
+_MASKED = "[hidden] something here breaks the plan's contract"
 
 
 class Rules(NamedTuple):
@@ -43,44 +78,59 @@ class Contract(NamedTuple):
     rules: Rules
 
 
+class Asked(NamedTuple):
+    """What a contract is read from: the verifier's files, the bundle that was asked for, and how strictly.
+
+    `reveal` lets messages quote a plan that isn't public.
+    """
+
+    unit: ControlFile
+    plan: ControlFile
+    bundle: Path | str | None = None
+    require_pin: bool = False
+    reveal: bool = False
+
+
 def validate(
-    work_unit: Path,
-    evaluator_plan: Path,
+    work_unit: str | os.PathLike[str],
+    evaluator_plan: str | os.PathLike[str],
     *,
     bundle: Path | str | None = None,
     limits: Limits | None = None,
     require_pin: bool = False,
+    reveal_hidden: bool = False,
 ) -> Contract:
-    """Hold WorkUnit, plan and rule bundle against each other before any work is handed out; raises Refusal."""
+    """Hold WorkUnit, plan and rule bundle against each other before any work is handed out; raises Refusal.
+
+    `reveal_hidden` lets the refusal quote a plan that isn't public.
+    """
     limits = limits or Limits()
     unit_file = read_control_file(Path(work_unit), "WorkUnit", limits.document_bytes)
     plan_file = read_control_file(Path(evaluator_plan), "evaluator plan", limits.plan_bytes)
-    return read_contract(unit_file, plan_file, bundle, limits, {}, require_pin=require_pin)
+    digests: dict[str, str] = {}
+    try:
+        return read_contract(Asked(unit_file, plan_file, bundle, require_pin, reveal_hidden), limits, digests)
+    except Refusal as refusal:
+        refusal.digests.update(digests)
+        raise
 
 
-def read_contract(
-    unit_file: ControlFile,
-    plan_file: ControlFile,
-    bundle: Path | str | None,
-    limits: Limits,
-    digests: dict[str, str],
-    *,
-    require_pin: bool,
-) -> Contract:
+def read_contract(asked: Asked, limits: Limits, digests: dict[str, str]) -> Contract:
     """Read and bind the verifier's documents; raises Refusal with every problem. `digests` is filled with what was read."""
     problems: list[Problem] = []
     unit = plan = rules = None
     try:
-        unit = read_work_unit(_document(unit_file, "work-unit", limits.document_bytes, limits, digests))
+        unit = read_work_unit(_document(asked.unit, "work-unit", limits.document_bytes, limits, digests))
     except ContractError as error:
         problems.extend(error.problems)
     try:
-        plan = _plan(_document(plan_file, "evaluator-plan", limits.plan_bytes, limits, digests))
+        document = _document(asked.plan, "evaluator-plan", limits.plan_bytes, limits, digests, quote=asked.reveal)
+        plan = _plan(document, reveal=asked.reveal)
     except ContractError as error:
         problems.extend(error.problems)
     if plan is not None:
         try:
-            rules = _rules(plan, bundle, limits, digests, require_pin=require_pin)
+            rules = _rules(plan, asked, limits, digests)
         except Refusal as refusal:
             if not problems:
                 raise
@@ -94,27 +144,23 @@ def read_contract(
     return Contract(unit, plan, rules)
 
 
-def _document(control: ControlFile, name: str, most: int, limits: Limits, digests: dict[str, str]) -> Document:
-    document = read_document(control.data, name, str(control.path), max_bytes=most, max_depth=limits.json_depth)
+def _document(
+    control: ControlFile, name: str, most: int, limits: Limits, digests: dict[str, str], *, quote: bool = True
+) -> Document:
+    # Whether a plan is hidden can't be known before it is read, so no message about its syntax quotes it.
+    source, depth = str(control.path), limits.json_depth
+    document = read_document(control.data, name, source, max_bytes=most, max_depth=depth, quote=quote)
     digests[name] = document.digest
     return document
 
 
-def _plan(document: Document) -> EvaluatorPlan:
+def _plan(document: Document, *, reveal: bool) -> EvaluatorPlan:
     try:
         plan = read_evaluator_plan(document)
     except ContractError as error:
-        if document.value.get("visibility") == "public":
+        if reveal or document.value.get("visibility") == "public":
             raise
-        # Whatever is wrong with an expectation, its text stays with the verifier unless the plan says that it is public.
-        raise ContractError(
-            tuple(
-                problem._replace(message="[hidden] this value breaks the plan's contract")
-                if problem.pointer is not None and problem.pointer.startswith(_SECRETS)
-                else problem
-                for problem in error.problems
-            )
-        ) from None
+        raise ContractError(tuple(map(_masked, error.problems))) from None
     if plan is None:
         raise Refusal(
             "backend-unsupported",
@@ -126,18 +172,33 @@ def _plan(document: Document) -> EvaluatorPlan:
     return plan
 
 
-def _rules(
-    plan: EvaluatorPlan, asked: Path | str | None, limits: Limits, digests: dict[str, str], *, require_pin: bool
-) -> Rules:
-    control = read_control_file(_bundle_file(plan, asked), "rule bundle", limits.bundle_bytes)
+def _masked(problem: Problem) -> Problem:
+    """A problem of a plan that isn't public, without the plan's words: its place, as far as that tells nothing either."""
+    parts = (problem.pointer or "").split("/")[1:]
+    if (parts and parts[0] in _SHOWABLE) or problem.message.endswith(" is missing"):
+        return problem
+    known = takewhile(lambda part: part in _PLAN_KEYS or part.isdigit(), parts)
+    return problem._replace(message=_MASKED, pointer="".join(f"/{part}" for part in known), hint="--reveal shows it")
+
+
+def _rules(plan: EvaluatorPlan, asked: Asked, limits: Limits, digests: dict[str, str]) -> Rules:
+    control = read_control_file(_bundle_file(plan, asked.bundle), "rule bundle", limits.bundle_bytes)
     digests["rule-bundle"] = bytes_digest(control.data)
-    _check_pin(plan.pin, digests["rule-bundle"], control, plan, require_pin=require_pin)
+    _check_pin(plan.pin, digests["rule-bundle"], control, plan, require_pin=asked.require_pin)
     try:
         bundle = _load(control.data, str(control.path))
+    except PolicyError as error:
+        raise Refusal("bundle-invalid", "the rule bundle is wrong", problems=error.problems) from None
+    try:
         parameters = bind_parameters(bundle, plan.pin.parameters)
     except PolicyError as error:
+        place = f"/extensions/{EXTENSION}/parameters"
+        problems = tuple(
+            problem._replace(document=plan.document.source, pointer=place + (problem.pointer or ""))
+            for problem in error.problems
+        )
         raise Refusal(
-            "bundle-invalid", "the rule bundle or a parameter given to it is wrong", problems=error.problems
+            "parameters-invalid", "the plan gives the rule bundle a wrong parameter", problems=problems
         ) from None
     if plan.pin.id is not None and plan.pin.id != bundle.id:
         raise Refusal(

@@ -9,6 +9,7 @@ import platform
 import resource
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -30,15 +31,16 @@ from idkmesh_rules.observe.control import read_control_file
 from idkmesh_rules.observe.reader import CandidateReader
 from idkmesh_rules.observe.sovereignty import CandidateRoot, check_control_outside, check_output_outside
 from idkmesh_rules.observe.tracked import check_untracked
-from idkmesh_rules.pipeline.contract import Contract, backend_floor, read_contract
+from idkmesh_rules.pipeline.contract import Asked, Contract, backend_floor, read_contract
 from idkmesh_rules.policy import decide, decision_document
 from idkmesh_rules.result.directory import check_absent, publish
 from idkmesh_rules.result.documents import evidence_document, facts_document, file_bytes
-from idkmesh_rules.result.findings import Mask, bundle_leaves, findings_of, hidden_mask, reveal
+from idkmesh_rules.result.findings import Mask, bundle_leaves, escalations_of, findings_of, hidden_mask, reveal
 from idkmesh_rules.result.refusal import refusal_document
 from idkmesh_rules.result.verification import EvidenceFile, Measured, Subject, notes_of, verification_result
 
 Clock = Callable[[], datetime]
+AnyPath = str | os.PathLike[str]
 
 
 def utc_now() -> datetime:
@@ -47,12 +49,12 @@ def utc_now() -> datetime:
 
 
 def evaluate(
-    work_unit: Path,
-    result_manifest: Path,
-    evaluator_plan: Path,
-    candidate_root: Path,
+    work_unit: AnyPath,
+    result_manifest: AnyPath,
+    evaluator_plan: AnyPath,
+    candidate_root: AnyPath,
     *,
-    output_dir: Path | None = None,
+    output_dir: AnyPath | None = None,
     bundle: Path | str | None = None,
     limits: Limits | None = None,
     clock: Clock = utc_now,
@@ -80,13 +82,17 @@ def evaluate(
             check_output_outside(root, output)
             check_untracked(output)
             publishable = True
-        contract = run.contract(root, Path(work_unit), Path(evaluator_plan), bundle, require_pin=require_pin)
+        contract = run.contract(
+            root, Path(work_unit), Path(evaluator_plan), bundle, require_pin=require_pin, reveal=reveal_hidden
+        )
         seen = run.observe(root, Path(result_manifest), contract)
         return run.conclude(contract, seen, output, durable=durable, reveal_hidden=reveal_hidden)
     except Refusal as refusal:
         refusal.digests.update(run.digests)
         if publishable and output is not None and not refusal.reason.startswith("output-"):
-            publish(output, {"refusal.json": file_bytes(refusal_document(refusal))}, durable=durable)
+            # That the reason can't be written down doesn't change it: the refusal is raised all the same.
+            with suppress(Refusal):
+                publish(output, {"refusal.json": file_bytes(refusal_document(refusal))}, durable=durable)
         raise
 
 
@@ -113,22 +119,28 @@ class _Run:
         bundle: Path | str | None,
         *,
         require_pin: bool,
+        reveal: bool,
     ) -> Contract:
         limits = self.limits
         unit_file = read_control_file(work_unit, "WorkUnit", limits.document_bytes)
         plan_file = read_control_file(evaluator_plan, "evaluator plan", limits.plan_bytes)
         search = limits.link_search_entries
         check_control_outside(root, (("WorkUnit", unit_file), ("evaluator plan", plan_file)), search_limit=search)
-        contract = read_contract(unit_file, plan_file, bundle, limits, self.digests, require_pin=require_pin)
+        asked = Asked(unit_file, plan_file, bundle, require_pin, reveal)
+        contract = read_contract(asked, limits, self.digests)
         check_control_outside(root, (("rule bundle", contract.rules.control),), search_limit=search)
         return contract
 
     def observe(self, root: CandidateRoot, result_manifest: Path, contract: Contract) -> _Seen:
-        with CandidateReader(root.path) as reader:
+        with root.reader(self.limits.candidate_bytes) as reader:
             manifest = self._manifest(root, result_manifest, reader)
             check_independence(contract.unit, contract.plan, manifest)
             case = Case(
-                contract.unit, manifest, contract.plan, _observations(reader, manifest, contract.plan), self.limits
+                contract.unit,
+                manifest,
+                contract.plan,
+                _observations(reader, manifest, contract.plan, self.limits),
+                self.limits,
             )
         return _Seen(manifest, *collect(UNIFIED_DIFF_CHECKS, case))
 
@@ -139,7 +151,7 @@ class _Run:
         if locator is None:
             data = read_control_file(path, "result manifest", limit).data
         else:
-            seen = reader.observe(locator, limit)
+            seen = reader.observe(locator, limit, limit)
             if seen.data is None:
                 raise _no_manifest(path, seen)
             data = seen.data
@@ -178,7 +190,7 @@ class _Run:
         subject = Subject(unit, seen.manifest, plan)
         files = {} if output is None else _evidence_files(contract, seen, facts, decided)
         evidence = tuple(_evidence_file(path, data) for path, data in files.items())
-        notes = notes_of(subject)
+        notes = notes_of(subject, store)
         result = verification_result(
             subject,
             decision,
@@ -219,6 +231,8 @@ class _Run:
             if outcome.required
             for finding in findings_of(outcome.id, outcome.node, leaves, store, mask, most)
         ]
+        for node in decision.escalations:
+            found.extend(escalations_of(node, leaves, store, mask, most))
         if decision.floor is not None and decision.floor.decides:
             below = {leaf.name: leaf for leaf in backend_floor(bundle.backend).leaves}
             found.extend(findings_of("floor", decision.floor.node, below, store, mask, most))
@@ -237,12 +251,20 @@ class _Run:
 
 
 def _observations(
-    reader: CandidateReader, manifest: ResultManifest, plan: EvaluatorPlan
+    reader: CandidateReader, manifest: ResultManifest, plan: EvaluatorPlan, limits: Limits
 ) -> Mapping[tuple[str, int], FileObservation]:
-    """Look once at each declared locator under each limit that applies to it."""
-    wanted = [(artifact.locator, plan.max_candidate_bytes) for artifact in manifest.artifacts]
-    wanted += [(log.locator, plan.max_log_bytes) for log in manifest.logs]
-    return {(locator, limit): reader.observe(locator, limit) for locator, limit in dict.fromkeys(wanted)}
+    """Look once at each declared locator under each limit that applies to it, at what decides first.
+
+    Of the candidate one byte more than a patch may have is kept, so that its reader can say that it has too many.
+    """
+    candidate, most = plan.candidate_artifact_id, plan.max_candidate_bytes
+    artifacts = sorted(manifest.artifacts, key=lambda artifact: artifact.id != candidate)
+    wanted = {(artifact.locator, most): limits.patch_bytes + 1 for artifact in artifacts if artifact.id == candidate}
+    for key in [(log.locator, plan.max_log_bytes) for log in manifest.logs] + [
+        (one.locator, most) for one in artifacts
+    ]:
+        wanted.setdefault(key, 0)
+    return {(locator, limit): reader.observe(locator, limit, keep) for (locator, limit), keep in wanted.items()}
 
 
 def _no_manifest(path: Path, seen: FileObservation) -> Refusal:

@@ -25,6 +25,7 @@ _BUNDLE_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}(-[0-9A-Za-z.-]{1,64})?")
 _CONDITION = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_OWN_CHECKS = ("floor", "escalate")
 _VALIDATOR = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
 
 
@@ -198,6 +199,9 @@ class _Loader:
         mentions: dict[str, tuple[Scalar, ...] | None] = {}
         for key, node in self._section("validators", "validators and the conditions that they demand"):
             self._named(key, _VALIDATOR, "a validator id as a WorkUnit spells it")
+            if key.text in _OWN_CHECKS:
+                hint = "results use this name for a check of the engine's own; choose another"
+                self._problems.add(key.mark, f"a validator can't be called {shown(key.text)}", hint)
             names = self._validator(key, node)
             mentions[key.text] = names
             validators[key.text] = Validator(key.text, tuple(name.text for name in names or ()), key.mark)

@@ -4,6 +4,7 @@ Invariants: at most 80 columns where words allow it; everything that came from a
 """
 
 import json
+import re
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from idkmesh_rules.result.refusal import refusal_document
 if TYPE_CHECKING:
     from idkmesh_rules.pipeline.contract import Contract
 
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _WIDTH = 80
 _SHOWN = 10
 _MARKS = {Status.PASSED: "✓", Status.FAILED: "✗", Status.INCONCLUSIVE: "?", Status.ERROR: "!"}
@@ -44,6 +46,8 @@ def evaluation_text(evaluation: Evaluation, *, colour: bool) -> str:
             lines += _wrapped(f"{finding.condition}: {finding.summary}{_place(finding)}", 6)
         if len(mine) > _SHOWN:
             lines += _wrapped(f"… and {len(mine) - _SHOWN} more findings", 6)
+    for finding in [finding for finding in evaluation.findings if finding.validator == "escalate"][:_SHOWN]:
+        lines += _wrapped(f"! {finding.condition}: {finding.summary}{_place(finding)}", 2)
     bundle = evaluation.bundle
     lines += [
         f"  rules     {bundle.id} {bundle.version}",
@@ -58,8 +62,8 @@ def evaluation_text(evaluation: Evaluation, *, colour: bool) -> str:
 
 
 def result_json(evaluation: Evaluation) -> str:
-    """The VerificationResult as one line of canonical JSON, as it stands in verification-result.json."""
-    return canonical_bytes(evaluation.result).decode()
+    """The VerificationResult as one line of JSON: verification-result.json, with unprintable characters escaped."""
+    return _escaped(canonical_bytes(evaluation.result).decode())
 
 
 def refusal_text(refusal: Refusal, *, colour: bool) -> str:
@@ -79,8 +83,8 @@ def refusal_text(refusal: Refusal, *, colour: bool) -> str:
 
 
 def refusal_json(refusal: Refusal) -> str:
-    """The refusal as one line of canonical JSON, as it stands in refusal.json."""
-    return canonical_bytes(refusal_document(refusal)).decode()
+    """The refusal as one line of JSON: refusal.json, with unprintable characters escaped."""
+    return _escaped(canonical_bytes(refusal_document(refusal)).decode())
 
 
 def crash_text(crash: CheckCrash) -> str:
@@ -125,6 +129,11 @@ def contract_json(contract: "Contract") -> str:
             "validators": sorted(bundle.validators),
         }
     )
+
+
+def _escaped(text: str) -> str:
+    """JSON text in which no character can drive a terminal: the value is the same, the spelling is an escape."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _place(finding: Finding) -> str:

@@ -14,12 +14,23 @@ from pathlib import Path
 from idkmesh_rules.errors import Problem, Refusal
 
 _NOREPLACE = 1
+_TO_SYNC = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _AT_FDCWD = -100
 
 
 def check_absent(output: Path) -> None:
-    """Raise Refusal `output-exists` when anything stands at `output`, even a dangling link or an empty directory."""
-    if os.path.lexists(output):
+    """Raise Refusal `output-exists` when anything stands at `output`, even a dangling link or an empty directory.
+
+    Raises Refusal `output-unwritable` for a path that can't be the name of a new directory.
+    """
+    try:
+        os.lstat(output)
+    except FileNotFoundError:
+        if output.name in ("", ".", ".."):
+            raise _unwritable(output, "it names no new directory") from None
+    except (OSError, ValueError) as error:
+        raise _unwritable(output, (error.strerror if isinstance(error, OSError) else str(error)) or "") from None
+    else:
         raise _exists(output)
 
 
@@ -31,23 +42,29 @@ def publish(output: Path, files: Mapping[str, bytes], *, durable: bool) -> None:
     staging = output.parent / f".idkrules-{os.urandom(8).hex()}.partial"
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        staging.mkdir(mode=0o700)
+        # Opened first: if the rename can't be made durable, nothing is to appear.
+        parent = os.open(output.parent, _TO_SYNC) if durable else None
         try:
-            _fill(staging, files, durable)
-            _rename(staging, output)
-        except BaseException:
-            shutil.rmtree(staging, ignore_errors=True)
-            raise
-        if durable:
-            _sync_directory(output.parent)
+            staging.mkdir(mode=0o700)
+            try:
+                _fill(staging, files, durable)
+                _rename(staging, output)
+            except BaseException:
+                shutil.rmtree(staging, ignore_errors=True)
+                raise
+            if parent is not None:
+                os.fsync(parent)
+        finally:
+            if parent is not None:
+                os.close(parent)
     except OSError as error:
         if error.errno in (EEXIST, ENOTEMPTY) and os.path.lexists(output):
             raise _exists(output) from None
-        raise Refusal(
-            "output-unwritable",
-            "the output directory can't be written",
-            problems=(Problem(error.strerror or str(error), str(output)),),
-        ) from None
+        raise _unwritable(output, error.strerror or str(error)) from None
+
+
+def _unwritable(output: Path, why: str) -> Refusal:
+    return Refusal("output-unwritable", "the output directory can't be written", problems=(Problem(why, str(output)),))
 
 
 def _exists(output: Path) -> Refusal:
@@ -82,7 +99,7 @@ def _fill(staging: Path, files: Mapping[str, bytes], durable: bool) -> None:
 
 
 def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(path, _TO_SYNC)
     try:
         os.fsync(descriptor)
     finally:

@@ -42,42 +42,55 @@ def findings_of(
             yield _undecided(name, blamed, leaf)
 
 
+def escalations_of(
+    node: ProofNode, leaves: Mapping[str, Leaf], store: FactStore, mask: Mask, most: int
+) -> Iterator[Finding]:
+    """What an escalating condition found, as findings of `escalate`; none for a condition that asks for nobody."""
+    if node.value is Truth.TRUE:
+        for holds in causes(node):
+            leaf, rows = leaves[holds.condition], holds.leaf.rows if holds.leaf else ()
+            yield from _facts_told("escalate", leaf, store, mask, [row.index for row in rows[:most]])
+            if not rows:
+                yield Finding(
+                    "escalate", leaf.name, *_weight(leaf), f"{leaf.name} holds, and the rules ask for a person then"
+                )
+    elif node.value is Truth.UNKNOWN:
+        for undecided in causes(node):
+            yield _undecided("escalate", undecided, leaves[undecided.condition])
+
+
 def bundle_leaves(bundle: Bundle) -> Mapping[str, Leaf]:
     """A bundle's leaves by name."""
     return {name: condition for name, condition in bundle.conditions.items() if isinstance(condition, Leaf)}
 
 
 def _violations(name: str, node: ProofNode, leaf: Leaf, store: FactStore, mask: Mask, most: int) -> Iterator[Finding]:
-    template = leaf.finding or leaf.kind.finding
-    facts = store[leaf.kind.name]
-    told = violations(node, store)[:most]
-    for violation in told:
-        fields, origin = _Told(facts, violation.row, mask), violation.origins[0]
+    told = [violation.position for violation in violations(node, store)[:most]]
+    yield from _facts_told(name, leaf, store, mask, told)
+    severity, category = _weight(leaf)
+    rest = (node.leaf.deciding if node.leaf else 0) - len(told)
+    if told and rest > 0:
+        yield Finding(name, leaf.name, severity, category, f"{leaf.name}: {rest} more violations of the same kind")
+    if not told:
+        yield Finding(name, leaf.name, severity, category, _shortfall(node, leaf))
+
+
+def _facts_told(name: str, leaf: Leaf, store: FactStore, mask: Mask, positions: list[int]) -> Iterator[Finding]:
+    """One finding a fact, by the leaf's own template or its kind's."""
+    template, facts = leaf.finding or leaf.kind.finding, store[leaf.kind.name]
+    for position in positions:
+        fields, origin = _Told(facts, facts.rows[position], mask), facts.origins[position][0]
         path = printable(template.path.format_map(fields), 4096) if template.path else None
         line = fields.integer(template.line) if template.line else None
         if line is not None and path is None:
             path = printable(origin.locator, 4096)
-        yield Finding(
-            name,
-            leaf.name,
-            template.severity,
-            template.category,
-            printable(template.summary.format_map(fields)),
-            path,
-            line,
-            origin,
-        )
-    rest = (node.leaf.deciding if node.leaf else 0) - len(told)
-    if told and rest > 0:
-        yield Finding(
-            name,
-            leaf.name,
-            template.severity,
-            template.category,
-            f"{leaf.name}: {rest} more violations of the same kind",
-        )
-    if not told:
-        yield Finding(name, leaf.name, template.severity, template.category, _shortfall(node, leaf))
+        summary = printable(template.summary.format_map(fields))
+        yield Finding(name, leaf.name, template.severity, template.category, summary, path, line, origin)
+
+
+def _weight(leaf: Leaf) -> tuple[Severity, Category]:
+    template = leaf.finding or leaf.kind.finding
+    return template.severity, template.category
 
 
 def _shortfall(node: ProofNode, leaf: Leaf) -> str:

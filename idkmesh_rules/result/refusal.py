@@ -14,7 +14,7 @@ def refusal_document(refusal: Refusal) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "reason": refusal.reason,
         "fault": refusal.fault,
-        "message": refusal.message,
+        "message": printable(refusal.message, 1000),
         "problems": [_problem(problem) for problem in refusal.problems],
         "digests": dict(sorted(refusal.digests.items())),
     }

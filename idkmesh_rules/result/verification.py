@@ -51,8 +51,11 @@ class EvidenceFile(NamedTuple):
         return self.path.rpartition(".")[0]
 
 
-def notes_of(subject: Subject) -> tuple[str, ...]:
-    """Sentences that belong beside any recommendation: an unpinned bundle, further verifiers, too many attempts."""
+def notes_of(subject: Subject, store: FactStore) -> tuple[str, ...]:
+    """Sentences that belong beside any recommendation.
+
+    An unpinned bundle, further verifiers, too many attempts, evidence that was required and isn't produced here.
+    """
     unit, manifest, plan = subject.unit, subject.manifest, subject.plan
     notes = []
     if plan.pin.digest is None:
@@ -61,6 +64,10 @@ def notes_of(subject: Subject) -> tuple[str, ...]:
         notes.append(f"This is 1 of {unit.minimum_independent_verifiers} required independent verifiers.")
     if manifest.attempt > unit.max_attempts:
         notes.append(f"Attempt {manifest.attempt} exceeds the {unit.max_attempts} that the WorkUnit grants.")
+    asked = store["evidence.requirement"]
+    lacking = [str(kind) for kind, required, covered in asked.rows if required is True and covered is False]
+    if lacking:
+        notes.append(f"The WorkUnit requires evidence that this run doesn't produce: {', '.join(lacking)}.")
     return tuple(notes)
 
 
@@ -183,14 +190,20 @@ def _check(
         "type": "other" if check_type == "benchmark" else check_type,
         "required": True,
         "status": status.value,
-        "summary": f"{status.value}: "
-        + (", ".join(leaf.condition for leaf in blamed) if blamed else f"all {len(node.children)} conditions hold"),
+        "summary": f"{status.value}: " + (", ".join(leaf.condition for leaf in blamed) if blamed else _held(node)),
         "evidence_ids": [f"evidence/{check.id}" for check in checks if any(kind.name in kinds for kind in check.kinds)],
     }
     mine = [finding.summary for finding in findings if finding.validator == name]
     if mine:
         value["diagnostics"] = "\n".join(mine[:20])
     return value
+
+
+def _held(node: ProofNode) -> str:
+    idle = sum(child.value is Truth.NOT_APPLICABLE for child in node.children)
+    if idle:
+        return f"{len(node.children) - idle} conditions hold, {idle} do not apply"
+    return f"all {len(node.children)} conditions hold"
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -55,8 +55,11 @@ REFUSALS: dict[str, tuple[Callable[[Bundle], dict[str, Any]], str]] = {
     ),
     "a pinned id that isn't shipped": (lambda b: pin(b, bundle={"id": "our-rules"}) or {}, "bundle-unknown"),
     "no pin where one is demanded": (lambda b: {"require_pin": True}, "bundle-unpinned"),
-    "an unknown parameter": (lambda b: pin(b, parameters={"max_files": 3}) or {}, "bundle-invalid"),
-    "a parameter of another type": (lambda b: pin(b, parameters={"max_changed_files": True}) or {}, "bundle-invalid"),
+    "an unknown parameter": (lambda b: pin(b, parameters={"max_files": 3}) or {}, "parameters-invalid"),
+    "a parameter of another type": (
+        lambda b: pin(b, parameters={"max_changed_files": True}) or {},
+        "parameters-invalid",
+    ),
     "a key that nobody knows": (lambda b: {"bundle": rules(b, lambda text: text + "extra: 1\n")}, "bundle-invalid"),
     "a tab": (
         lambda b: {"bundle": rules(b, lambda text: text.replace("    must: {valid", "\tmust: {valid"))},
@@ -162,3 +165,63 @@ def test_a_validator_without_any_condition_that_applies_is_no_pass(bundle: Bundl
     assert [finding.summary for finding in evaluation.findings] == [
         "log-kept could not be decided: nothing of what it speaks of is there"
     ]
+
+
+def test_a_wrong_parameter_is_told_at_its_place_in_the_plan(bundle: Bundle) -> None:
+    pin(bundle, parameters={"max_changed_fils": 3})
+    problem = refused(bundle).problems[0]
+    assert (problem.document, problem.pointer) == (
+        str(bundle.plan),
+        f"/extensions/{EXTENSION}/parameters/max_changed_fils",
+    )
+    assert "max_changed_files" in str(problem)
+
+
+def test_a_validator_cannot_take_the_name_of_an_engine_check(bundle: Bundle) -> None:
+    renamed = rules(bundle, lambda text: text.replace("  result-manifest-schema:\n", "  floor:\n"))
+    problem = refused(bundle, bundle=renamed).problems[0]
+    assert "a validator can't be called" in problem.message
+    assert problem.line
+
+
+def test_an_escalation_says_what_it_saw(tmp_path: Path) -> None:
+    bundle = make(
+        tmp_path / "case",
+        lambda draft: setattr(draft, "patch", draft.patch + builder.OTHER_FILE.format(path="README.md")),
+    )
+    condition = (
+        "  touches-readme:\n    some: patch.path\n    where: {path: {glob: [README.md]}}\n"
+        '    finding: {severity: low, category: policy, summary: "{path} needs its owner", path: "{path}"}\n\nvalidators:'
+    )
+    asking = rules(
+        bundle,
+        lambda text: text.replace("\nvalidators:", "\n" + condition, 1).replace(
+            "escalate: []", "escalate: [touches-readme]"
+        ),
+    )
+    evaluation = bundle.evaluate(bundle=asking)
+    assert (evaluation.recommendation.value, evaluation.exit_code) == ("escalate", 3)
+    assert [(one.validator, one.condition, one.summary, one.path) for one in evaluation.findings] == [
+        ("escalate", "touches-readme", "README.md needs its owner", "README.md")
+    ]
+    run = idkrules(*bundle.arguments(tmp_path / "out"), "--bundle", asking)
+    assert "! touches-readme: README.md needs its owner [changes.patch:10]" in run.stdout
+
+
+def test_evidence_that_is_required_and_not_produced_is_said(tmp_path: Path) -> None:
+    wanted = [
+        {"type": "attestation", "required": True},
+        {"type": "benchmark", "required": False},
+        {"type": "artifact_hash", "required": True},
+    ]
+    evaluation = make(tmp_path, lambda draft: draft.unit.update(evidence_requirements=wanted)).evaluate()
+    assert "The WorkUnit requires evidence that this run doesn't produce: attestation." in evaluation.notes
+    assert "attestation" in evaluation.result["decision_support"]["rationale"]
+
+
+def test_what_does_not_apply_is_not_said_to_hold(tmp_path: Path) -> None:
+    def edit(draft: Any) -> None:
+        draft.manifest["logs"], draft.plan["backend"]["required_log_types"] = [], []
+
+    summaries = [check["summary"] for check in make(tmp_path, edit).evaluate().result["checks"]]
+    assert "passed: 13 conditions hold, 2 do not apply" in summaries

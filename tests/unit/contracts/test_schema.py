@@ -471,3 +471,14 @@ def test_the_schemas_demand_their_own_version() -> None:
         assert json.dumps(value["schema_version"]) == json.dumps(
             load_schema(name)["properties"]["schema_version"]["const"]
         )
+
+
+@pytest.mark.parametrize("wrong", [[0] * 300_000, {"metrics": {f"m{number}": "x" for number in range(100_000)}}])
+def test_a_million_violations_are_not_all_told(wrong: Any) -> None:
+    """The hundred first are told; nobody waits for, or holds in memory, the rest."""
+    value = MANIFEST | ({"produced_artifacts": wrong} if isinstance(wrong, list) else wrong)
+    assert len(problems(read_result_manifest, value)) == 100
+
+
+def test_a_million_unknown_keys_are_not_all_told() -> None:
+    assert len(problems(read_result_manifest, MANIFEST | {f"status{number}": 1 for number in range(50_000)})) == 100

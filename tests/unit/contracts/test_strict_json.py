@@ -115,6 +115,9 @@ def test_honest_oddities_are_read(accepted: bytes) -> None:
         b"{" + b" " * 3_000_000 + b"]",
         b'{"a": ' + b"1" * 4_000_000 + b"}",
         b"1 " * 1_000_000,
+        b'{"a":NaN,' + b'\\"' * 500_000,
+        b'{"a":NaN,"' + b'\\"' * 500_000,
+        b'{"a":NaN' + b',"' * 500_000,
     ],
 )
 def test_no_input_takes_more_than_a_moment(bomb: bytes) -> None:
@@ -153,3 +156,26 @@ def test_law_any_bytes_end_in_a_value_or_in_the_projects_own_error(data: bytes) 
         assert all(problem.line is not None and problem.column is not None for problem in error.problems)
     else:
         assert document.value == json.loads(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "places"),
+    [
+        (b'{"a": NaN, "b": 1..2}', [(1, 7), (1, 17)]),
+        (b'{"a":{"x":1,"x":2}, "\\q": 1}', [(1, 13), (1, 21)]),
+        (b'{"a":' + b"[" * 100_000 + b"1..e", [(1, 64 + 5), (1, 100_006)]),
+        (b'{"a": NaN, nul}', [(1, 7), (1, 12)]),
+        (b'{"a": 1, "a": "\x01"}', [(1, 16)]),
+    ],
+)
+def test_what_is_no_json_behind_the_first_fault_ends_the_scan(data: bytes, places: list[tuple[int, int]]) -> None:
+    """The quick parse gives up at the first fault, so anything may follow it."""
+    assert [place[:2] for place in refused(data)] == places
+
+
+def test_without_quotes_no_text_of_the_document_is_told() -> None:
+    with pytest.raises(ContractError) as caught:
+        read_document(b'{"secret": 1, "secret": 1e999}', "plan", "p.json", max_bytes=99, quote=False)
+    assert [problem.line for problem in caught.value.problems] == [1, 1]
+    assert "secret" not in str(caught.value)
+    assert "1e999" not in str(caught.value)

@@ -18,7 +18,7 @@ from tests.support.places import ROOT
 
 def observe(root: Path, locator: str, limit: int = 1000) -> FileObservation:
     with CandidateReader(root) as reader:
-        return reader.observe(locator, limit)
+        return reader.observe(locator, limit, keep=limit)
 
 
 @pytest.fixture
@@ -206,3 +206,28 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
     for locator in STATES:
         observe(root, locator)
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_one_file_under_many_names_is_read_once(tmp_path: Path) -> None:
+    """A budget for two files of 100 bytes: thousands of spellings of one file fit, a third file doesn't."""
+    for name in ("a", "b", "c"):
+        (tmp_path / name).write_bytes(name.encode() * 100)
+    with CandidateReader(tmp_path, budget=200) as reader:
+        spellings = ["a", "./a", "././a", *(f"{'./' * number}a" for number in range(3, 500))]
+        assert len({reader.observe(spelling, 1000).digest for spelling in spellings}) == 1
+        assert reader.observe("b", 1000).state is FileState.REGULAR
+        refused = reader.observe("c", 1000)
+    assert (refused.state, refused.unreadable) == (
+        None,
+        "the candidate's files have more bytes than the verifier reads",
+    )
+
+
+@pytest.mark.parametrize("size", [0, 5, 2**20 - 1, 2**20, 3 * 2**20 + 7])
+@pytest.mark.parametrize("keep", [0, 3, 2**20 + 5, 2**30])
+def test_what_is_kept_is_the_beginning_and_what_is_hashed_is_everything(tmp_path: Path, size: int, keep: int) -> None:
+    data = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+    (tmp_path / "file").write_bytes(data)
+    with CandidateReader(tmp_path) as reader:
+        seen = reader.observe("file", 2**30, keep)
+    assert (seen.size, seen.data, seen.digest) == (size, data[:keep], "sha256:" + hashlib.sha256(data).hexdigest())

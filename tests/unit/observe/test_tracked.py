@@ -95,6 +95,8 @@ PATTERNS = [
     "#x",
     "a/*",
     "!a/b",
+    "a//",
+    "!a//b",
 ]
 
 
@@ -129,3 +131,11 @@ def test_law_we_never_call_ignored_what_git_does_not(
     ours = {name for name in outputs if not tracked(tree / name)}
     assert ours <= ignored, (ours - ignored, root, below, exclude)
     assert ours == ignored, ("git ignores more", ignored - ours, root, below, exclude)
+
+
+@pytest.mark.parametrize("line", ["!", "\\", "out\\", "[z-a]", "[a-\\]"])
+def test_a_line_that_nobody_can_read_excuses_nothing_and_crashes_nothing(tree: Path, line: str) -> None:
+    (tree / ".gitignore").write_text(f"/out/\n{line}\n")
+    assert tracked(tree / "out")
+    (tree / ".gitignore").write_text(f"{line}\n/out/\n")
+    assert not tracked(tree / "out")
