@@ -145,6 +145,8 @@ def _sentence(rule: str, demand: Any, found: Any) -> str:
             return f"expected {wanted}, found {_type_name(found)} {told}"
         case "const":
             return f"expected {shorten(demand)}, found {told}"
+        case "enum" if len(demand) == 1:
+            return f"expected {shorten(demand[0])}, found {told}"
         case "enum":
             return f"expected one of {', '.join(map(shorten, demand))}; found {told}"
         case "minimum" | "maximum":

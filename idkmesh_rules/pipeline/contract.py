@@ -77,6 +77,24 @@ class Contract(NamedTuple):
     plan: EvaluatorPlan
     rules: Rules
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is no mistake and yet worth knowing before work is handed out: a missing pin, paths that nobody can change."""
+        unit = self.unit
+        told = (
+            (self.plan.pin.digest is None, "The rule bundle is unpinned: the plan names no bundle digest."),
+            (
+                not unit.allowed_paths,
+                "The WorkUnit's constraints.allowed_paths is empty, so no path can be authorized.",
+            ),
+            (
+                not unit.filesystem_write,
+                "The WorkUnit's permissions.filesystem_write is empty, so no path can be authorized.",
+            ),
+            ("**" in unit.forbidden_paths, "The WorkUnit's constraints.forbidden_paths forbids everything."),
+        )
+        return tuple(note for holds, note in told if holds)
+
 
 class Asked(NamedTuple):
     """What a contract is read from: the verifier's files, the bundle that was asked for, and how strictly.

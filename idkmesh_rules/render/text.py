@@ -104,9 +104,7 @@ def contract_text(contract: "Contract") -> str:
         f"  plan      {contract.plan.document.digest}  {printable(contract.plan.id)}",
         f"  bundle    {bundle.digest}  {bundle.id} {bundle.version}",
     ]
-    if contract.plan.pin.digest is None:
-        lines.append("  The rule bundle is unpinned: the plan names no bundle digest.")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(line for note in contract.notes for line in _wrapped(note, 2))])
 
 
 def contract_json(contract: "Contract") -> str:
@@ -127,6 +125,7 @@ def contract_json(contract: "Contract") -> str:
                 "pinned": contract.plan.pin.digest is not None,
             },
             "validators": sorted(bundle.validators),
+            "notes": list(contract.notes),
         }
     )
 

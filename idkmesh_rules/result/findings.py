@@ -95,11 +95,11 @@ def _weight(leaf: Leaf) -> tuple[Severity, Category]:
 
 def _shortfall(node: ProofNode, leaf: Leaf) -> str:
     """What is said where no single fact is at fault: the owner's own words, if they need no fact, and the count."""
-    counted = f"{node.leaf.in_scope if node.leaf else 0} facts {leaf.kind.name} are in its scope"
+    counted = f"{leaf.kind.name} facts in its scope: {node.leaf.in_scope if node.leaf else 0}"
     if leaf.finding is not None and "{" not in leaf.finding.summary:
         return f"{leaf.finding.summary} ({counted})"
     outside = "their number is outside its bounds" if leaf.form is Form.COUNT else "none satisfies it"
-    return f"{counted}, and {outside}"
+    return f"{counted}; {outside}"
 
 
 def _undecided(name: str, node: ProofNode, leaf: Leaf) -> Finding:

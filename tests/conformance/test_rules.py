@@ -89,7 +89,7 @@ def test_parameters_of_the_plan_decide(bundle: Bundle) -> None:
     evaluation = bundle.evaluate()
     assert blamed(evaluation) == {("independent-review", "few-files")}
     assert [finding.summary for finding in evaluation.findings] == [
-        "the patch changes more files than its plan lets it (1 facts patch.file are in its scope)"
+        "the patch changes more files than its plan lets it (patch.file facts in its scope: 1)"
     ]
 
 

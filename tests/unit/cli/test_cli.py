@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -282,3 +283,17 @@ def test_a_pinned_contract_says_nothing_of_a_missing_pin(bundle: Bundle) -> None
     run = idkrules("validate", "--work-unit", bundle.work_unit, "--evaluator-plan", bundle.plan, "--require-pin")
     assert run.returncode == 0
     assert "unpinned" not in run.stdout
+
+
+def test_a_work_unit_that_nothing_can_satisfy_is_noted(tmp_path: Path) -> None:
+    def edit(draft: Any) -> None:
+        draft.unit["permissions"]["filesystem_write"] = []
+        draft.unit["constraints"].update(allowed_paths=[], forbidden_paths=["**"])
+
+    bundle = make(tmp_path, edit)
+    run = idkrules("validate", "--work-unit", bundle.work_unit, "--evaluator-plan", bundle.plan, "--format", "json")
+    notes = json.loads(run.stdout)["notes"]
+    assert run.returncode == 0
+    assert [
+        word for word in ("unpinned", "allowed_paths", "filesystem_write", "forbidden_paths") if word in " ".join(notes)
+    ] == ["unpinned", "allowed_paths", "filesystem_write", "forbidden_paths"]
