@@ -101,6 +101,7 @@ def test_a_plan_is_pinned_as_the_readme_shows(tmp_path: Path) -> None:
     real = idkrules(*command.split()[2:], cwd=ROOT).stdout
     digest = real.split()[0]
     assert output.replace("sha256:…", digest) == real
+    assert idkrules("digest", "unified-diff", cwd=tmp_path).stdout.split()[0] == digest
     bundle = make(tmp_path)
     assert any("unpinned" in note for note in bundle.evaluate().notes)
     bundle.rewrite(
