@@ -1,6 +1,6 @@
 """Apply accepted patches for real, and hold what changed on disk against the paths that were told.
 
-    python -m tests.adversarial.fuzz --cases N --seed S [--keep DIR]
+    python -m tests.adversarial.fuzz --cases N --seed S [--mails] [--keep DIR]
 
 For every accepted patch, and for each of `git apply -p1`,
 GNU `patch -p1` and (mails) `git am`: what changed is among the
@@ -17,10 +17,8 @@ from pathlib import Path
 from idkmesh_rules.diff import Patch, changed_lines, read_patch
 from idkmesh_rules.paths import reserved
 from tests.adversarial.appliers import GIT_APPLY, GNU_PATCH, run, run_am
-from tests.adversarial.generate import is_honest, make
+from tests.adversarial.generate import is_honest, make, make_mail
 from tests.adversarial.trees import Tree
-
-_MAILS = 0.02
 
 
 @dataclass(slots=True)
@@ -69,6 +67,7 @@ def examine(tree: Tree, data: bytes, outcome: Outcome, number: int, *, mail: boo
     results = {"git apply": run(tree, GIT_APPLY, data), "patch": run(tree, GNU_PATCH, data)}
     if mail:
         results["git am"] = run_am(tree, data)
+        results["git am FILE"] = run_am(tree, data, by_name=True)
     for name, (content, changed) in results.items():
         outcome.applied[name] += content
         if changed - every:
@@ -83,14 +82,14 @@ def examine(tree: Tree, data: bytes, outcome: Outcome, number: int, *, mail: boo
             outcome.findings.append((number, text, data))
 
 
-def fuzz(seed: int, cases: int, *, first: int = 0) -> Outcome:
-    """Examine the cases from ``first``; each is a function of the seed and its number."""
+def fuzz(seed: int, cases: int, *, first: int = 0, mails: bool = False) -> Outcome:
+    """Examine the cases from ``first``, only mails if so asked; each is a function of the seed and its number."""
     outcome = Outcome()
     with Tree() as tree:
         for number in range(first, first + cases):
-            data = make(seed, number)
-            looks_mail = data.startswith((b"From ", b"From:"))
-            examine(tree, data, outcome, number, mail=looks_mail, honest=is_honest(number))
+            data = make_mail(seed, number) if mails else make(seed, number)
+            looks_mail = mails or data.startswith((b"From ", b"From:"))
+            examine(tree, data, outcome, number, mail=looks_mail, honest=not mails and is_honest(number))
     return outcome
 
 
@@ -99,9 +98,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--mails", action="store_true", help="make only mails, and what git am takes for mail")
     parser.add_argument("--keep", type=Path, help="write findings to this directory")
     options = parser.parse_args(arguments)
-    outcome = fuzz(options.seed, options.cases, first=options.first)
+    outcome = fuzz(options.seed, options.cases, first=options.first, mails=options.mails)
     print(f"{outcome.made} patches made, {outcome.accepted} accepted; applied: {dict(outcome.applied)}")
     print("refused: " + ", ".join(f"{reason} {count}" for reason, count in outcome.refused.most_common()))
     for number, text, data in outcome.findings:

@@ -3,6 +3,7 @@
 Every case is a function of (seed, number), so a finding can be made again.
 """
 
+import base64
 import random
 from collections.abc import Callable
 
@@ -233,6 +234,131 @@ def make(seed: int, number: int) -> bytes:
     for _ in range(rnd.choice((0, 1, 1, 1, 2, 3))):
         patch = rnd.choice(_MUTATORS)(rnd, patch)
     return patch
+
+
+def make_mail(seed: int, number: int) -> bytes:
+    """The mail of this number: what `git format-patch` prints, with what could make `git am` read something else."""
+    rnd = random.Random(f"{seed}:mail:{number}")
+    mails = [_mail(rnd) for _ in range(rnd.choice((1, 1, 1, 2)))]
+    data = b"".join(mails)
+    lines = _lines_of(data)
+    for _ in range(rnd.choice((0, 0, 0, 1, 1, 2))):
+        # Mostly where a header can stand: in front, or behind another one.
+        heads = [at for at, line in enumerate(lines) if line.startswith((b"From", b"Date", b"Subject"))]
+        at = rnd.choice((0, 0, 1, 2, rnd.choice(heads or [0]) + 1, rnd.randrange(len(lines))))
+        lines.insert(at, rnd.choice(_FORMATS) if rnd.random() < 0.7 else _type(rnd))
+    data = b"\n".join(lines)
+    return rnd.choice(_MUTATORS)(rnd, data) if rnd.random() < 0.15 else data
+
+
+_MAIL_HEADERS = [
+    b"From: A <a@example.com>",
+    b"Date: Mon, 1 Jan 2024 00:00:00 +0000",
+    b"Subject: [PATCH] x",
+]
+_FROM = b"From 0123456789012345678901234567890123456789 Mon Sep 17 00:00:00 2001"
+_FORMATS = [
+    b"# This series applies on GIT commit 0123456",
+    b"# HG changeset patch",
+    b"# User A <a@example.com>",
+    b"# Date 1700000000 0",
+    b"Author: A <a@example.com>",
+    b"From: A <a@example.com>",
+    b"Date: Mon, 1 Jan 2024 00:00:00 +0000",
+    b"-- >8 --",
+    b"--",
+    b"--x",
+    b"--x--",
+    b"",
+    b" ",
+    b" folded",
+    b"X: y",
+    b">From x",
+    b"[PATCH] x",
+    _FROM,
+]
+
+
+# What it removes reads like a boundary and like the names of another file; what follows those like its hunk.
+_LIKE_A_BOUNDARY = (
+    b"diff --git a/src/q.sql b/src/q.sql\n--- a/src/q.sql\n+++ b/src/q.sql\n"
+    b"@@ -1,3 +1,2 @@\n line1\n--x\n--- a/setup.py\n+++ b/setup.py\n"
+    b"@@ -9,2 +8,3 @@\n line1\n+pwned\n line2\n"
+)
+
+
+def _hidden() -> bytes:
+    """A patch of a file that no section names, for encodings to hide."""
+    return (
+        b"diff --git a/setup.py b/setup.py\n--- a/setup.py\n+++ b/setup.py\n@@ -1,2 +1,3 @@\n line1\n+pwned\n line2\n"
+    )
+
+
+def _utf7(text: bytes) -> bytes:
+    return b"+" + base64.b64encode(text.decode().encode("utf-16-be")).rstrip(b"=") + b"-"
+
+
+def _quoted_printable(text: bytes) -> bytes:
+    return b"".join(b"=%02X" % byte if byte != 10 else b"\n" for byte in text)
+
+
+def _type(rnd: Random) -> bytes:
+    """A header that says how the mail is to be decoded, in one of the forms that readers tell apart by mistake."""
+    name, kind, charset = b"Content-Type: ", b"text/plain", rnd.choice((b"UTF-8", b"us-ascii", b"ISO-8859-15"))
+    quote, end, between, more, before, fold = b"", b"", b"", b"", b"", b" "
+    if rnd.random() < 0.3:
+        quote = end = b'"'
+    # One oddity mostly, since a header with several is refused for any of them.
+    for _ in range(rnd.choice((0, 1, 1, 1, 2))):
+        match rnd.randrange(8):
+            case 0:
+                charset = rnd.choice((b"UTF-7", b"utf-7", b"UTF-16", b"IBM037", b"utf-8utf-7", b"="))
+            case 1 | 2:
+                between, more = rnd.choice((b"", b"", b";", b"; ", b" ")), rnd.choice((b"boundary=x", b"format=flowed"))
+            case 3:
+                quote, end = rnd.choice(((b'"', b""), (b"", b'"'), (b"'", b"'")))
+            case 4:
+                kind = rnd.choice((b"multipart/mixed", b"text/html", b"text/plainboundary=x", b"text/plain;boundary=x"))
+            case 5:
+                name = rnd.choice((b"content-type:", b"CONTENT-TYPE:\t", b"Content-Type :", b">Content-Type: "))
+            case 6:
+                fold = rnd.choice((b"\n ", b"\n\t", b""))
+            case _:
+                before = rnd.choice((b" ", b"\t", b"X: y\n "))
+    value = b"%b;%bcharset=%b%b%b%b%b" % (kind, fold, quote, charset, end, between, more)
+    if rnd.random() < 0.05:
+        value = b"=?us-ascii?q?" + value.replace(b" ", b"_").replace(b"=", b"=3D").replace(b"\n", b"") + b"?="
+    header = before + name + value
+    if rnd.random() < 0.15:
+        encoding = rnd.choice(
+            (b"8bit", b"7bit", b"base64", b"quoted-printable", b"=?us-ascii?q?base64?=", b"8bit base64")
+        )
+        header += b"\nContent-Transfer-Encoding: " + encoding
+    return header
+
+
+def _mail(rnd: Random) -> bytes:
+    headers = [_FROM] if rnd.random() < 0.7 else []
+    rest = [*_MAIL_HEADERS, *([_type(rnd)] if rnd.random() < 0.7 else [])]
+    if rnd.random() < 0.3:
+        rnd.shuffle(rest)
+    body = [b"x"] if rnd.random() < 0.8 else []
+    if rnd.random() < 0.6:
+        hide = rnd.choice((_utf7, _utf7, base64.b64encode, _quoted_printable))
+        body += [hide(_hidden())]
+    if rnd.random() < 0.4:
+        body.insert(0, b"--x\n")
+    name = rnd.choice(("docs/ok.md", "docs/guide.md", "docs/caf\u00e9.md", "src/q.sql", "docs/x b/docs/x"))
+    old = Side(name, "100644", FILES[name])
+    content = _edit(rnd, old.content)
+    if content == old.content:
+        content += b"z\n"
+    change = section(old, Side(name, "100644", content), Style(quote_path=rnd.random() < 0.7))
+    if rnd.random() < 0.3:
+        change = _LIKE_A_BOUNDARY
+    after = rnd.choice(([], [b"-- ", b"2.39.5", b""], [b"--x", _hidden()[:0]], [b"", rnd.choice(_FORMATS), b""]))
+    lines = [*headers, *rest, b"", *body, b"---", b" x | 1 +", b""]
+    return b"".join(line + b"\n" for line in lines) + change + b"".join(line + b"\n" for line in after)
 
 
 def honest(rnd: Random) -> bytes:
