@@ -6,7 +6,8 @@ Invariants:
 - Everything that can be wrong with the inputs ends in a `Refusal`; anything else that escapes is a bug of ours.
 """
 
-from idkmesh_rules.pipeline.contract import Contract, Rules, validate
+from idkmesh_rules.pipeline.contract import Contract, validate
 from idkmesh_rules.pipeline.evaluation import evaluate, utc_now
+from idkmesh_rules.pipeline.rules import Rules
 
 __all__ = ["Contract", "Rules", "evaluate", "utc_now", "validate"]

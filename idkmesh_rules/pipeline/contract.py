@@ -1,73 +1,22 @@
 """The verifier's side: WorkUnit, plan and rule bundle, read and held against each other.
 
-Invariants: all violations of the verifier's documents are reported together; a pin is held against the raw bytes before
-they are parsed; a bundle is parsed, checked and proven once a process for the same bytes.
+Invariants: all violations of the verifier's documents are reported together; what is wrong with a plan that isn't public
+is told without its words.
 """
 
 import os
-from collections.abc import Mapping
-from functools import cache, lru_cache
-from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from idkmesh_rules.checks import unified_diff_kinds
 from idkmesh_rules.contracts.binding import check_plan_binding, check_validator_sets
-from idkmesh_rules.contracts.digest import bytes_digest
-from idkmesh_rules.contracts.readers import EXTENSION, read_evaluator_plan, read_work_unit
+from idkmesh_rules.contracts.hidden import masked
+from idkmesh_rules.contracts.readers import read_evaluator_plan, read_work_unit
 from idkmesh_rules.contracts.strict_json import read_document
-from idkmesh_rules.errors import ContractError, PolicyError, Problem, Refusal
-from idkmesh_rules.model.bundle import Bundle, Floor
-from idkmesh_rules.model.documents import BundlePin, Document, EvaluatorPlan, WorkUnit
-from idkmesh_rules.model.facts import FactKind, Value
+from idkmesh_rules.errors import ContractError, Problem, Refusal
+from idkmesh_rules.model.documents import Document, EvaluatorPlan, WorkUnit
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.observe.control import ControlFile, read_control_file
-from idkmesh_rules.policy import bind_parameters, floor_for, load_bundle
-from idkmesh_rules.resources import proven_bundles, shipped_bundle, shipped_bundle_ids
-
-_OWN_BUNDLE = {"unified_diff": "unified-diff"}
-# What a hidden plan says here may be shown; anything else in it could be, or could have been meant as, an expectation.
-_SHOWABLE = frozenset(
-    {
-        "schema_version",
-        "id",
-        "binding",
-        "visibility",
-        "execution_mode",
-        "verifier",
-        "policy",
-        "required_validator_ids",
-        "candidate_artifact_id",
-        "source_revision",
-    }
-)
-_PLAN_KEYS = frozenset(
-    {
-        "backend",
-        "required_added_text",
-        "required_added_substrings",
-        "required_removed_substrings",
-        "required_log_types",
-        "max_candidate_bytes",
-        "max_log_bytes",
-        "type",
-        "extensions",
-        "org.idkmesh.rules",
-        "required_json",
-        "allowed_files",
-        "baseline",
-        "checks",
-    }
-)
-_MASKED = "[hidden] something here breaks the plan's contract"
-
-
-class Rules(NamedTuple):
-    """A rule bundle ready to decide: checked, at or above its floor, with its parameters bound."""
-
-    control: ControlFile
-    bundle: Bundle
-    parameters: Mapping[str, Value]
+from idkmesh_rules.pipeline.rules import Rules, read_rules
 
 
 class Contract(NamedTuple):
@@ -148,7 +97,7 @@ def read_contract(asked: Asked, limits: Limits, digests: dict[str, str]) -> Cont
         problems.extend(error.problems)
     if plan is not None:
         try:
-            rules = _rules(plan, asked, limits, digests)
+            rules = read_rules(plan, asked.bundle, limits, digests, require_pin=asked.require_pin)
         except Refusal as refusal:
             if not problems:
                 raise
@@ -178,7 +127,7 @@ def _plan(document: Document, *, reveal: bool) -> EvaluatorPlan:
     except ContractError as error:
         if reveal or document.value.get("visibility") == "public":
             raise
-        raise ContractError(tuple(map(_masked, error.problems))) from None
+        raise ContractError(tuple(map(masked, error.problems))) from None
     if plan is None:
         raise Refusal(
             "backend-unsupported",
@@ -188,144 +137,3 @@ def _plan(document: Document, *, reveal: bool) -> EvaluatorPlan:
             ),
         )
     return plan
-
-
-def _masked(problem: Problem) -> Problem:
-    """A problem of a plan that isn't public, without the plan's words: its place, as far as that tells nothing either."""
-    parts = (problem.pointer or "").split("/")[1:]
-    if (parts and parts[0] in _SHOWABLE) or problem.message.endswith(" is missing"):
-        return problem
-    known = takewhile(lambda part: part in _PLAN_KEYS or part.isdigit(), parts)
-    return problem._replace(message=_MASKED, pointer="".join(f"/{part}" for part in known), hint="--reveal shows it")
-
-
-def _rules(plan: EvaluatorPlan, asked: Asked, limits: Limits, digests: dict[str, str]) -> Rules:
-    control = read_control_file(_bundle_file(plan, asked.bundle), "rule bundle", limits.bundle_bytes)
-    digests["rule-bundle"] = bytes_digest(control.data)
-    _check_pin(plan.pin, digests["rule-bundle"], control, plan, require_pin=asked.require_pin)
-    try:
-        bundle = _load(control.data, str(control.path))
-    except PolicyError as error:
-        raise Refusal("bundle-invalid", "the rule bundle is wrong", problems=error.problems) from None
-    try:
-        parameters = bind_parameters(bundle, plan.pin.parameters)
-    except PolicyError as error:
-        place = f"/extensions/{EXTENSION}/parameters"
-        problems = tuple(
-            problem._replace(document=plan.document.source, pointer=place + (problem.pointer or ""))
-            for problem in error.problems
-        )
-        raise Refusal(
-            "parameters-invalid", "the plan gives the rule bundle a wrong parameter", problems=problems
-        ) from None
-    if plan.pin.id is not None and plan.pin.id != bundle.id:
-        raise Refusal(
-            "bundle-pin-mismatch",
-            "the rule bundle isn't the one that the plan pins",
-            problems=(
-                Problem(
-                    f"the plan pins the bundle {plan.pin.id}, this one is {bundle.id}",
-                    str(control.path),
-                    line=1,
-                    column=1,
-                ),
-            ),
-        )
-    if bundle.backend != plan.backend:
-        raise Refusal(
-            "bundle-backend",
-            "the rule bundle is written for another backend",
-            problems=(
-                Problem(
-                    f"the bundle is for {bundle.backend}, the plan asks for {plan.backend}",
-                    str(control.path),
-                    line=1,
-                    column=1,
-                ),
-            ),
-        )
-    holes = _holes(bundle, tuple(sorted(parameters.items())))
-    if holes:
-        raise Refusal(
-            "bundle-below-floor", "the rule bundle could accept what its backend's floor forbids", problems=holes
-        )
-    return Rules(control, bundle, parameters)
-
-
-def _bundle_file(plan: EvaluatorPlan, asked: Path | str | None) -> Path:
-    if asked is None:
-        name = plan.pin.id or _OWN_BUNDLE[plan.backend]
-        directory = shipped_bundle(name)
-    else:
-        directory = (shipped_bundle(asked) if isinstance(asked, str) else None) or Path(asked)
-        name = str(asked)
-        directory = directory if directory.is_dir() else None
-    if directory is None:
-        raise Refusal(
-            "bundle-unknown",
-            f"there is no rule bundle {name}",
-            problems=(
-                Problem(
-                    f"shipped bundles are: {', '.join(shipped_bundle_ids())}",
-                    name,
-                    hint="or name a directory that holds a bundle.yaml with --bundle",
-                ),
-            ),
-        )
-    return directory / "bundle.yaml"
-
-
-def _check_pin(pin: BundlePin, digest: str, control: ControlFile, plan: EvaluatorPlan, *, require_pin: bool) -> None:
-    if pin.digest is None and require_pin:
-        raise Refusal(
-            "bundle-unpinned",
-            "the plan pins no rule bundle, and a pin was demanded",
-            problems=(Problem(f"the digest of the bundle in use is {digest}", plan.document.source, "/extensions"),),
-        )
-    if pin.digest is not None and pin.digest != digest:
-        raise Refusal(
-            "bundle-pin-mismatch",
-            "the rule bundle isn't the one that the plan pins",
-            problems=(
-                Problem(
-                    f"the plan pins {pin.digest}, the bundle's bytes are {digest}", str(control.path), line=1, column=1
-                ),
-            ),
-        )
-
-
-@cache
-def shipped_parameter(bundle_id: str, name: str) -> Value:
-    """The default of a parameter of a shipped bundle; raises KeyError when there is no such bundle or parameter."""
-    directory = shipped_bundle(bundle_id)
-    if directory is None:
-        raise KeyError(bundle_id)
-    path = directory / "bundle.yaml"
-    return _load(path.read_bytes(), str(path)).parameters[name].default
-
-
-@cache
-def backend_kinds() -> Mapping[str, FactKind]:
-    """The fact kinds of the unified-diff backend, collected once."""
-    return unified_diff_kinds()
-
-
-@cache
-def backend_floor(backend: str) -> Floor:
-    """The floor of a backend, compiled once."""
-    return floor_for(backend, backend_kinds())
-
-
-@lru_cache(maxsize=16)
-def _load(data: bytes, name: str) -> Bundle:
-    return load_bundle(data, name, backend_kinds(), tree=proven_bundles().get(bytes_digest(data)))
-
-
-@lru_cache(maxsize=64)
-def _holes(bundle: Bundle, parameters: tuple[tuple[str, Value], ...]) -> tuple[Problem, ...]:
-    defaults = {name: declared.default for name, declared in bundle.parameters.items()}
-    if bundle.digest in proven_bundles() and dict(parameters) == defaults:
-        return ()
-    from idkmesh_rules.policy.prove import prove_floor
-
-    return prove_floor(bundle, backend_floor(bundle.backend), dict(parameters))

@@ -31,7 +31,8 @@ from idkmesh_rules.observe.control import read_control_file
 from idkmesh_rules.observe.reader import CandidateReader
 from idkmesh_rules.observe.sovereignty import CandidateRoot, check_control_outside, check_output_outside
 from idkmesh_rules.observe.tracked import check_untracked
-from idkmesh_rules.pipeline.contract import Asked, Contract, backend_floor, read_contract
+from idkmesh_rules.pipeline.contract import Asked, Contract, read_contract
+from idkmesh_rules.pipeline.rules import backend_floor
 from idkmesh_rules.policy import decide, decision_document
 from idkmesh_rules.result.directory import check_absent, publish
 from idkmesh_rules.result.documents import evidence_document, facts_document, file_bytes

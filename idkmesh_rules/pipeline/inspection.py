@@ -9,7 +9,7 @@ from typing import NamedTuple
 from idkmesh_rules.diff import REASONS, Patch, PatchPath, read_patch, second_opinion
 from idkmesh_rules.model.text import printable
 from idkmesh_rules.paths import Judgement, PathAuthority
-from idkmesh_rules.pipeline.contract import shipped_parameter
+from idkmesh_rules.pipeline.rules import shipped_parameter
 
 _FLAGS = (
     ("symlink", "symlink", "a symbolic link"),

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from idkmesh_rules.paths import PathAuthority
-from idkmesh_rules.pipeline.contract import shipped_parameter
 from idkmesh_rules.pipeline.inspection import inspect_patch
+from idkmesh_rules.pipeline.rules import shipped_parameter
 from tests.support.bundles import blamed, builder, make
 from tests.support.places import FIXTURES, shared
 

@@ -9,7 +9,7 @@ import pytest
 
 from idkmesh_rules import Refusal
 from idkmesh_rules.contracts.schema import load_schema
-from idkmesh_rules.pipeline import contract
+from idkmesh_rules.pipeline import rules as rules_module
 from tests.support.bundles import Bundle, blamed, builder, make
 from tests.support.command import idkrules
 
@@ -110,7 +110,7 @@ def test_the_floor_holds_where_its_prover_does_not(tmp_path: Path, monkeypatch: 
         ),
     )
     assert refused(bundle, bundle=holed).reason == "bundle-below-floor"
-    monkeypatch.setattr(contract, "_holes", lambda *_: ())
+    monkeypatch.setattr(rules_module, "_holes", lambda *_: ())
     evaluation = bundle.evaluate(bundle=holed, output_dir=tmp_path / "out")
     assert (evaluation.recommendation.value, evaluation.exit_code) == ("reject_candidate", 1)
     assert blamed(evaluation) == {("floor", "paths-authorized")}
