@@ -1,0 +1,113 @@
+"""The candidate's side: the worker's claim, and the facts that the checks take from the candidate's files.
+
+Invariants: a manifest below the candidate root is read as the candidate's other files are, links refused; every declared
+file is looked at once, what decides first; nothing of the worker's words but the claim itself reaches a check.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from idkmesh_rules.checks import Case, Check, collect
+from idkmesh_rules.contracts.binding import check_independence
+from idkmesh_rules.contracts.readers import read_result_manifest
+from idkmesh_rules.contracts.strict_json import read_document
+from idkmesh_rules.errors import ContractError, Problem, Refusal
+from idkmesh_rules.model.documents import EvaluatorPlan, ResultManifest
+from idkmesh_rules.model.evaluation import CheckCrash
+from idkmesh_rules.model.facts import FactStore
+from idkmesh_rules.model.limits import Limits
+from idkmesh_rules.model.observation import FileObservation, FileState
+from idkmesh_rules.observe.control import read_control_file
+from idkmesh_rules.observe.reader import CandidateReader
+from idkmesh_rules.observe.sovereignty import CandidateRoot
+from idkmesh_rules.pipeline.contract import Contract
+
+
+class Seen(NamedTuple):
+    """What a run knows of the candidate: the claim, the facts, and the checks that crashed."""
+
+    manifest: ResultManifest
+    store: FactStore
+    crashes: tuple[CheckCrash, ...]
+
+
+def observe_candidate(
+    root: CandidateRoot,
+    result_manifest: Path,
+    contract: Contract,
+    checks: tuple[Check, ...],
+    limits: Limits,
+    digests: dict[str, str],
+) -> Seen:
+    """Read the claim, look at the declared files, and run `checks`; raises Refusal for a claim that can't be named.
+
+    `digests` gets the manifest's digest as soon as it is known.
+    """
+    with root.reader(limits.candidate_bytes) as reader:
+        manifest = _manifest(root, result_manifest, reader, limits, digests)
+        check_independence(contract.unit, contract.plan, manifest)
+        observations = _observations(reader, manifest, contract.plan, limits)
+    return Seen(manifest, *collect(checks, Case(contract.unit, manifest, contract.plan, observations, limits)))
+
+
+def _manifest(
+    root: CandidateRoot, path: Path, reader: CandidateReader, limits: Limits, digests: dict[str, str]
+) -> ResultManifest:
+    """Read the manifest; below the candidate root only as the candidate's other files are read, links refused."""
+    limit = limits.document_bytes
+    locator = root.locator_of(path)
+    if locator is None:
+        data = read_control_file(path, "result manifest", limit).data
+    else:
+        seen = reader.observe(locator, limit, limit)
+        if seen.data is None:
+            raise _no_manifest(path, seen)
+        data = seen.data
+    try:
+        document = read_document(data, "result-manifest", str(path), max_bytes=limit, max_depth=limits.json_depth)
+        digests[document.name] = document.digest
+        return read_result_manifest(document)
+    except ContractError as error:
+        raise Refusal(
+            "manifest-invalid",
+            "the worker's result manifest breaks its contract",
+            fault="worker",
+            problems=error.problems,
+        ) from None
+
+
+def _observations(
+    reader: CandidateReader, manifest: ResultManifest, plan: EvaluatorPlan, limits: Limits
+) -> Mapping[tuple[str, int], FileObservation]:
+    """Look once at each declared locator under each limit that applies to it, at what decides first.
+
+    Of the candidate one byte more than a patch may have is kept, so that its reader can say that it has too many.
+    """
+    candidate, most = plan.candidate_artifact_id, plan.max_candidate_bytes
+    artifacts = sorted(manifest.artifacts, key=lambda artifact: artifact.id != candidate)
+    wanted = {(artifact.locator, most): limits.patch_bytes + 1 for artifact in artifacts if artifact.id == candidate}
+    for key in [(log.locator, plan.max_log_bytes) for log in manifest.logs] + [
+        (one.locator, most) for one in artifacts
+    ]:
+        wanted.setdefault(key, 0)
+    return {(locator, limit): reader.observe(locator, limit, keep) for (locator, limit), keep in wanted.items()}
+
+
+def _no_manifest(path: Path, seen: FileObservation) -> Refusal:
+    if seen.state is None:
+        return Refusal(
+            "document-unreadable",
+            "the result manifest can't be read",
+            problems=(Problem(seen.unreadable or "it could not be looked at", str(path)),),
+        )
+    if seen.state is FileState.REGULAR:
+        why = f"the manifest has {seen.size} bytes, more than the {seen.limit} that are allowed"
+    else:
+        why = f"no regular file stands there ({seen.state.value})"
+    return Refusal(
+        "manifest-invalid",
+        "the candidate holds no readable result manifest",
+        fault="worker",
+        problems=(Problem(why, str(path)),),
+    )
