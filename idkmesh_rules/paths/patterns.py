@@ -5,7 +5,7 @@ Invariants:
 * A pattern with two readings that matter is refused when it is compiled, never when a path comes.
 * ``compile_allow`` is anchored and case-sensitive, and no ``*``, ``?`` or ``[…]`` in it crosses a ``/``.
 * ``compile_forbid`` matches whatever any usual reading of the pattern matches, also on disks that ignore case.
-* pathspec is imported only for a pattern that has a wildcard other than a final ``/**``.
+* Time grows with the pattern times the path, never faster (wildmatch.py): a candidate chooses the paths.
 """
 
 import functools
@@ -14,14 +14,23 @@ from collections.abc import Callable
 from typing import Final
 
 from idkmesh_rules.paths.disguise import fold_case, fold_disguise, may_be_disguised, show
+from idkmesh_rules.paths.wildmatch import (
+    Class,
+    One,
+    Reading,
+    Star,
+    Token,
+    components,
+    is_double_star,
+    path_test,
+    quick,
+    tokens,
+    whole,
+)
 
 _WILDCARD: Final = re.compile(r"[*?\[\\]")
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _LOOSE_BACKSLASH: Final = re.compile(r"(?:[^\\]|\A)(?:\\\\)*\\(?:[A-Za-z0-9_./-]|\Z)")
-_CLASS: Final = re.compile(r"\\.|(\[\^?\]?(?:\\.|[^\]\\])*\])", re.DOTALL)
-
-# Python warns that these may become set operators inside a class.
-_SET_OPERATOR: Final = re.compile(r"(?<!\\)[\[&~|]")
 
 Matcher = Callable[[str], bool]
 
@@ -128,52 +137,50 @@ def _refuse_ambiguous(pattern: str) -> None:
         raise PatternError(pattern, "has an empty, `.` or `..` component; write the path from the root without it")
 
 
-def _wildmatch(pattern: str, written: str) -> re.Pattern[str]:
-    """Let pathspec translate a gitignore pattern (``written`` by its owner); its classes never match a slash."""
+def _tokens(pattern: str, written: str) -> list[Token]:
     try:
-        from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern as Translator
-    except ImportError:  # pragma: no cover - the name before pathspec 1.0
-        from pathspec.patterns.gitwildmatch import GitWildMatchPattern as Translator
-    try:
-        regex, include = Translator.pattern_to_regex(pattern)
-    except ValueError as error:  # pragma: no cover - what else pathspec refuses differs between its versions
-        raise PatternError(written, "is not a gitignore pattern; does it end in a backslash?") from error
-    if not isinstance(regex, str) or not include:
-        raise PatternError(written, "can never match; is a `[` without its `]` in it? Write `\\[` for the character")
-    try:
-        return re.compile(_CLASS.sub(_without_slash, regex), re.DOTALL)
-    except re.error as error:
-        raise PatternError(written, f"has a character class that can't be read ({error})") from error
-
-
-def _without_slash(token: re.Match[str]) -> str:
-    if not token[1]:
-        return token[0]
-    return "(?!/)[" + _SET_OPERATOR.sub(r"\\\g<0>", token[1][1:])
+        return tokens(pattern)
+    except ValueError as error:
+        raise PatternError(written, str(error)) from error
 
 
 def _narrow_matcher(pattern: str) -> Matcher:
     """Match ``pattern`` from the root; what lies beneath a match counts only after a final ``/`` or ``/**``."""
-    regex = _wildmatch("/" + pattern, pattern)
-    if pattern.endswith(("/", "/**")) or "ps_d" not in regex.groupindex:
-        return lambda path: regex.match(path) is not None
-
-    def matches(path: str) -> bool:
-        found = regex.match(path)
-        return found is not None and found["ps_d"] is None
-
-    return matches
+    parts = components(_tokens(pattern.removesuffix("/"), pattern))
+    tail = 1 if pattern.endswith("/") else None
+    return _path_test(parts, Reading(), tail)
 
 
 def _wide_matcher(pattern: str) -> Matcher:
     """Match ``pattern`` as gitignore does, anchored, with ``*`` crossing ``/``, and whatever lies beneath a match."""
-    import fnmatch
+    bare = _tokens(pattern.removesuffix("/**").removesuffix("/"), pattern)
+    parts = components(bare)
+    while len(parts) > 1 and is_double_star(parts[-1]):
+        parts.pop()
+    anywhere: list[list[Token]] = [] if len(parts) > 1 else [[Star(2)]]
+    flat = [bare] if len(parts) > 1 or isinstance(bare[0], Star) else [bare, [Star(1), "/", *bare]]
+    # Every path is asked as it is and folded, so that folded text finds whatever text finds. A `[!…]` turns that round,
+    # and one wildcard may stand for a letter that becomes two when it is folded.
+    turned = any(isinstance(token, Class) and token.negation for token in bare)
+    counted = any(isinstance(token, Class | One) for token in bare)
+    both = turned or (counted and fold_case(pattern) != pattern)
+    tests: list[Matcher] = []
+    for folded in (False, True) if both else (True,):
+        tests.append(_path_test(anywhere + parts, Reading(folded), 0))
+        tests += [whole(each + tail, Reading(folded, crossing=True)) for each in flat for tail in _tails(bare)]
 
-    regexes: list[re.Pattern[str]] = []
-    for spelling in dict.fromkeys((pattern, fold_case(pattern))):
-        bare = spelling.removesuffix("/**").removesuffix("/")
-        regexes += [_wildmatch(each, pattern) for each in (bare, "/" + bare)]
-        flat = [bare] if "/" in bare else [bare, "*/" + bare]
-        regexes += [re.compile(fnmatch.translate(each + tail)) for each in flat for tail in ("", "/*")]
-    searches = tuple(regex.match for regex in regexes)
-    return lambda path: any(search(path) for search in searches)
+    def matches(path: str) -> bool:
+        for test in tests:  # noqa: SIM110 - a generator would take as long as the tests
+            if test(path):
+                return True
+        return False
+
+    return matches
+
+
+def _tails(bare: list[Token]) -> tuple[list[Token], ...]:
+    return ([],) if isinstance(bare[-1], Star) else ([], ["/", Star(1)])
+
+
+def _path_test(parts: list[list[Token]], reading: Reading, tail: int | None) -> Matcher:
+    return quick(parts, reading, tail=tail) or path_test(parts, lambda part: whole(part, reading), tail=tail)

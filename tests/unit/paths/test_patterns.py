@@ -131,9 +131,9 @@ def test_only_a_literal_names_a_path_exactly():
     assert not any(patterns.names_exactly(path) for path in ("src", "src/", "*.x", "docs/a./b"))
 
 
-def test_literal_patterns_do_not_import_pathspec():
+def test_patterns_do_not_import_pathspec():
     code = (
-        "import sys; from idkmesh_rules.paths import PathAuthority; lists = ('a/**', 'b', 'c/', '**'); "
-        "PathAuthority(lists, ('**',), ('d/',)).judge('a/x'); sys.exit('pathspec' in sys.modules)"
+        "import sys; from idkmesh_rules.paths import PathAuthority; lists = ('a/**', 'b', 'c/', '**', '*.[ch]'); "
+        "PathAuthority(lists, ('**',), ('d/', '*.x')).judge('a/x'); sys.exit('pathspec' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
