@@ -114,7 +114,7 @@ def _undecided(name: str, node: ProofNode, leaf: Leaf) -> Finding:
     )
 
 
-class _Told(Mapping[str, str]):
+class _Told:
     """A fact's fields as text for a template: the secret ones masked, the candidate's made printable."""
 
     def __init__(self, facts: KindFacts, row: Row, mask: Mask) -> None:
@@ -125,12 +125,6 @@ class _Told(Mapping[str, str]):
         value = self._row[position]
         text = _spell(value)
         return self._mask(text) if self._facts.kind.fields[position].secret else text
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._facts.kind.index)
-
-    def __len__(self) -> int:
-        return len(self._row)
 
     def integer(self, name: str) -> int | None:
         value = self._row[self._facts.kind.index[name]]

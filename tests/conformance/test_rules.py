@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from idkmesh_rules import Refusal
+from idkmesh_rules import Limits, Refusal
 from idkmesh_rules.contracts.schema import load_schema
 from idkmesh_rules.pipeline import rules as rules_module
 from tests.support.bundles import Bundle, blamed, builder, make
@@ -225,3 +225,30 @@ def test_what_does_not_apply_is_not_said_to_hold(tmp_path: Path) -> None:
 
     summaries = [check["summary"] for check in make(tmp_path, edit).evaluate().result["checks"]]
     assert "passed: 13 conditions hold, 2 do not apply" in summaries
+
+
+def test_an_escalation_that_cannot_be_decided_asks_for_a_person_too(tmp_path: Path) -> None:
+    """Two rules: one speaks of what is unknown here, the other holds without any single fact."""
+
+    def edit(draft: Any) -> None:
+        draft.plan["backend"]["max_log_bytes"] = 4
+        draft.manifest["logs"], draft.plan["backend"]["required_log_types"] = [], []
+        draft.manifest["produced_artifacts"].append({"id": "big", "type": "file", "locator": "logs/stdout.txt"})
+
+    bundle = make(tmp_path / "case", edit)
+    conditions = (
+        "  odd-artifact:\n    some: candidate.file\n    where: {role: artifact, digest_matches: false}\n"
+        "  only-known-logs:\n    none: candidate.file\n    where: {role: log, state: missing}\n    on_empty: pass\n\nvalidators:"
+    )
+    asking = rules(
+        bundle,
+        lambda text: text.replace("\nvalidators:", "\n" + conditions, 1).replace(
+            "escalate: []", "escalate: [odd-artifact, only-known-logs]"
+        ),
+    )
+    evaluation = bundle.evaluate(bundle=asking, limits=Limits(candidate_bytes=len(builder.PATCH.encode()) + 2))
+    assert evaluation.recommendation.value == "escalate"
+    assert {(one.condition, one.summary) for one in evaluation.findings} == {
+        ("odd-artifact", "odd-artifact could not be decided: an observation that it needs is unknown"),
+        ("only-known-logs", "only-known-logs holds, and the rules ask for a person then"),
+    }

@@ -1,5 +1,6 @@
 """The command line as people and scripts meet it: exit codes, streams, formats, and errors without tracebacks."""
 
+import io
 import json
 import os
 import pty
@@ -297,3 +298,23 @@ def test_a_work_unit_that_nothing_can_satisfy_is_noted(tmp_path: Path) -> None:
     assert [
         word for word in ("unpinned", "allowed_paths", "filesystem_write", "forbidden_paths") if word in " ".join(notes)
     ] == ["unpinned", "allowed_paths", "filesystem_write", "forbidden_paths"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["evaluate", "--nope"], 2), (["digest", "no-such-file"], 4), (["reasons", "x"], 1)]
+)
+def test_a_closed_stderr_changes_no_exit_code(arguments: list[str], code: int) -> None:
+    command = [sys.executable, "-m", "idkmesh_rules", *arguments]
+    assert subprocess.run(["sh", "-c", 'exec "$@" 2>&-', "sh", *command], cwd=ROOT).returncode == code
+
+
+def test_a_stream_without_a_descriptor_is_written_as_far_as_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever embeds the command line may have put an object of its own in place of stdout."""
+    from idkmesh_rules.cli.output import emit
+
+    class Broken(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Broken())
+    assert emit("text", 0) == 4

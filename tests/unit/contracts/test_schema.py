@@ -482,3 +482,40 @@ def test_a_million_violations_are_not_all_told(wrong: Any) -> None:
 
 def test_a_million_unknown_keys_are_not_all_told() -> None:
     assert len(problems(read_result_manifest, MANIFEST | {f"status{number}": 1 for number in range(50_000)})) == 100
+
+
+def test_sentences_for_the_rarer_rules() -> None:
+    assert problems(read_work_unit, edited(UNIT, "/objective", "")) == [
+        ("/objective", 'expected at least 1 character, found ""')
+    ]
+    twice = edited(PLAN, "/required_validator_ids", ["a", "a"])
+    assert ("/required_validator_ids", 'the entries must differ from each other, found ["a", "a"]') in problems(
+        read_evaluator_plan, twice
+    )
+    assert problems(read_evaluator_plan, edited(PLANS["0.3"], "/verifier/adapter_version", "0.1")) == [
+        ("/verifier/adapter_version", 'expected "0.2.0", found "0.1"')
+    ]
+    assert module._sentence("oneOf", [], {"a": 1}) == '{"a": 1} breaks the rule oneOf'
+
+
+def test_integers_in_arrays_may_not_be_spelled_as_floats_either() -> None:
+    """The result's own schema has them: the line of a finding."""
+    draft = honest()
+    finding = {"severity": "low", "category": "policy", "summary": "x", "line": 3}
+    result = {
+        "schema_version": "0.1", "id": "r", "result_manifest_id": "m", "work_unit_id": draft.unit["id"], "work_unit_version": 1,
+        "attempt": 1, "verifier": PLAN["verifier"],
+        "independence": {"independent_from_worker": True, "worker_id_observed": "w", "shared_model_family": False,
+                         "shared_runtime": False},
+        "status": "passed", "started_at": "2026-01-01T00:00:00Z", "finished_at": "2026-01-01T00:00:00Z",
+        "checks": [{"id": "c", "type": "schema", "required": True, "status": "passed", "summary": "", "evidence_ids": []}],
+        "evidence": [], "findings": [finding], "metrics": {},
+        "resources": {"wall_seconds": 0, "cpu_seconds": 0, "max_rss_mb": 0},
+        "provenance": {"result_manifest_digest": D, "work_unit_digest": D, "source_revision": "r", "verifier_config_digest": D,
+                       "environment": {}},
+        "decision_support": {"recommendation": "accept_candidate", "confidence": 1.0, "rationale": ""},
+    }  # fmt: skip
+    check_schema(document(result), "verification-result-0.1")
+    finding["line"] = 3.0
+    found = problems(lambda read: check_schema(read, "verification-result-0.1"), result)
+    assert found == [("/findings/0/line", "expected integer, found number 3.0")]

@@ -1,5 +1,6 @@
 """The candidate reader against a hostile file system: every state by name, nothing followed, nothing blocking."""
 
+import errno
 import hashlib
 import os
 import socket
@@ -8,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -231,3 +233,46 @@ def test_what_is_kept_is_the_beginning_and_what_is_hashed_is_everything(tmp_path
     with CandidateReader(tmp_path) as reader:
         seen = reader.observe("file", 2**30, keep)
     assert (seen.size, seen.data, seen.digest) == (size, data[:keep], "sha256:" + hashlib.sha256(data).hexdigest())
+
+
+def test_a_file_swapped_between_looking_and_opening_could_not_be_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The attacker is given the exact moment: another file stands there when the open happens."""
+    (tmp_path / "file").write_bytes(b"good")
+    (tmp_path / "other").write_bytes(b"evil")
+    real_open = os.open
+
+    def swap_then_open(path: Any, flags: int, *rest: Any, **more: Any) -> int:
+        if path == b"file":
+            os.replace(tmp_path / "other", tmp_path / "file")
+        return real_open(path, flags, *rest, **more)
+
+    with CandidateReader(tmp_path) as reader:
+        monkeypatch.setattr(os, "open", swap_then_open)
+        seen = reader.observe("file", 100, 100)
+    assert (seen.state, seen.data) == (None, None)
+    assert seen.unreadable == "the file was replaced while it was being opened"
+
+
+@pytest.mark.parametrize(
+    ("number", "state", "words"),
+    [(errno.EIO, None, "the file can't be read: Input/output error"), (errno.EACCES, None, "the verifier may not read the file"),
+     (errno.ELOOP, FileState.SYMLINK, None), (errno.ENOENT, FileState.MISSING, None)],
+)  # fmt: skip
+def test_what_the_file_system_answers_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, state: FileState | None, words: str | None
+) -> None:
+    """Errors that no test can provoke on a healthy disk, given at the moment of opening."""
+    (tmp_path / "file").write_bytes(b"x")
+    real_open = os.open
+
+    def fail(path: Any, flags: int, *rest: Any, **more: Any) -> int:
+        if path == b"file":
+            raise OSError(number, os.strerror(number))
+        return real_open(path, flags, *rest, **more)
+
+    with CandidateReader(tmp_path) as reader:
+        monkeypatch.setattr(os, "open", fail)
+        seen = reader.observe("file", 100)
+    assert (seen.state, seen.unreadable) == (state, words)

@@ -1,6 +1,7 @@
 """Where control files and output may lie: by name, by link, by identity, by second name."""
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -117,3 +118,45 @@ def test_an_honest_manifest_may_lie_inside(bundle: Bundle, monkeypatch: pytest.M
     (bundle.candidate / "manifest.json").write_bytes(bundle.manifest.read_bytes())
     monkeypatch.chdir(bundle.candidate)
     assert evaluate(bundle.work_unit, Path("manifest.json"), bundle.plan, Path(), durable=False).exit_code == 0
+
+
+def test_a_candidate_that_cannot_be_searched_is_a_refusal(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A control file has a second name, and the search for it fails on the way: within reach, as far as anybody knows."""
+    os.link(bundle.plan, bundle.place / "copy-of-plan.json")
+
+    def fail(path: object) -> object:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "scandir", fail)
+    with pytest.raises(Refusal) as caught:
+        bundle.evaluate()
+    assert caught.value.reason == "control-inside-candidate"
+    assert "the candidate can't be searched: Permission denied" in str(caught.value.problems[0])
+
+
+def test_a_root_that_cannot_be_opened_is_refused(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    real_open = os.open
+
+    def fail(path: object, flags: int, *rest: object, **more: object) -> int:
+        if path == bundle.candidate:
+            raise PermissionError(13, "Permission denied")
+        return real_open(path, flags, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "open", fail)
+    assert reason(bundle) == "candidate-root-unusable"
+
+
+def test_a_control_file_below_a_bind_mount_of_the_root_is_found_by_identity(bundle: Bundle) -> None:
+    """Another name for the root itself, which no path shows: decided by device and inode of an ancestor."""
+    place = bundle.place / "mounted"
+    place.mkdir()
+    if subprocess.run(["mount", "--bind", bundle.candidate, place], capture_output=True).returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    try:
+        (bundle.candidate / "plan.json").write_bytes(bundle.plan.read_bytes())
+        with pytest.raises(Refusal) as caught:
+            evaluate(bundle.work_unit, bundle.manifest, place / "plan.json", bundle.candidate, durable=False)
+        assert caught.value.reason == "control-inside-candidate"
+        assert reason(bundle, output_dir=place / "out") == "output-inside-candidate"
+    finally:
+        subprocess.run(["umount", place], check=True)

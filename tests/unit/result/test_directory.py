@@ -146,3 +146,20 @@ def test_killed_at_any_moment_it_is_whole_or_absent(tmp_path: Path) -> None:
             assert {path.name for path in out.rglob("*")} == whole
         number += 1
     assert killed
+
+
+def test_a_file_system_without_noreplace_still_replaces_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the C library has no renameat2, a directory of our own making is replaced, and nobody else's."""
+    import ctypes
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
+    publish(tmp_path / "out", FILES, durable=True)
+    assert (tmp_path / "out" / "inputs" / "plan.json").read_bytes() == b"1"
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(Refusal) as caught:
+        publish(tmp_path / "empty", FILES, durable=False)
+    assert caught.value.reason == "output-exists"
+    assert left_behind(tmp_path) == ["empty", "out"]
+    assert left_behind(tmp_path / "empty") == []
