@@ -26,13 +26,13 @@ _HEADER: Final = (
 # git looks for `boundary=`, `charset=` and `format=` anywhere in a type, so that nothing may stand there but what is known.
 # The message is decoded before git looks for the patch in it: the character set must leave ASCII alone (UTF-7 doesn't).
 # Space before the first header of a mail is skipped (mailinfo.c), so that an indent makes no header harmless.
+# A series of StGit lists the files that hold the patches, a line each.
 _MAIL: Final = rb"""
     [ \t]* (?i: content-type: (?! [ \t]* text/plain [ \t]*
             (?:; [ \t]* charset= (?P<quote>"?) (?:utf-8|us-ascii|iso-8859-(?:[1-9]|1[0-5])) (?P=quote) [ \t]*)?
         \n (?![ \t]) )
     | content-transfer-encoding: (?! [ \t]* (?:7bit|8bit) [ \t]* \n (?![ \t]) ) )
     | \#[ ]This[ ]series[ ]applies[ ]on[ ]GIT[ ]commit"""
-# (And a series of StGit is a list of other files, in which the patches are.)
 # What makes a file an StGit patch to `git am`, which then takes its first lines for a subject, also a `diff --git` line.
 _STGIT: Final = re.compile(rb"[^\n]++\n\n(?=From:|Author:|Date:)")
 _CONTROL: Final = rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]"

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.adversarial.trees import Tree, scratch
+from tests.adversarial.trees import Changes, Tree, scratch
 
 _QUIET = {
     **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
@@ -37,8 +37,8 @@ new file mode 100644
 """
 
 
-def run(tree: Tree, command: tuple[str, ...], patch: bytes) -> tuple[bool, set[str]]:
-    """Apply a patch to a fresh tree; return whether the program was content, and which paths changed."""
+def run(tree: Tree, command: tuple[str, ...], patch: bytes) -> tuple[bool, Changes]:
+    """Apply a patch to a fresh tree; return whether the program was content, and what changed."""
     tree.reset()
     environment = {**_QUIET, "GIT_CEILING_DIRECTORIES": str(tree.outer)}
     try:
@@ -51,8 +51,8 @@ def run(tree: Tree, command: tuple[str, ...], patch: bytes) -> tuple[bool, set[s
     return done.returncode == 0, tree.changed()
 
 
-def run_am(tree: Tree, patch: bytes, *, by_name: bool = False) -> tuple[bool, set[str]]:
-    """Apply a mail with `git am` in a fresh repository; return whether it was content, and which paths changed.
+def run_am(tree: Tree, patch: bytes, *, by_name: bool = False) -> tuple[bool, Changes]:
+    """Apply a mail with `git am` in a fresh repository; return whether it was content, and what changed.
 
     By its name git guesses the format (mail, StGit, Mercurial); what it reads from a pipe is always mail. Beside the file
     lies one for each line of it that could be the name of a patch in a series; all of these create `from-a-series`.
@@ -82,7 +82,7 @@ def run_am(tree: Tree, patch: bytes, *, by_name: bool = False) -> tuple[bool, se
             code = git("am", "--keep-cr", name)
     else:
         code = git("am", "--keep-cr", data=patch)
-    return code == 0, {path for path in tree.changed() if not path.startswith(".git/")}
+    return code == 0, {path: now for path, now in tree.changed().items() if not path.startswith(".git/")}
 
 
 def _lay_series(place: bytes, patch: bytes) -> None:

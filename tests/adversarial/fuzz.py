@@ -2,10 +2,9 @@
 
     python -m tests.adversarial.fuzz --cases N --seed S [--mails] [--keep DIR]
 
-For every accepted patch, and for each of `git apply -p1`,
-GNU `patch -p1` and (mails) `git am`: what changed is among the
-told paths. When `git apply` and GNU patch are both content, they changed the same of them, and all of them if the patch is
-honest (sources of copies aside).
+For every accepted patch, and for each of `git apply -p1`, GNU `patch -p1` and (mails) `git am`: what changed is among the
+told paths. What `git am` is content with comes out as `git apply` makes it. When `git apply` and GNU patch are both
+content, they changed the same of them, and all of them if the patch is honest (sources of copies aside).
 """
 
 import argparse
@@ -70,14 +69,16 @@ def examine(tree: Tree, data: bytes, outcome: Outcome, number: int, *, mail: boo
         results["git am FILE"] = run_am(tree, data, by_name=True)
     for name, (content, changed) in results.items():
         outcome.applied[name] += content
-        if changed - every:
+        if changed.keys() - every:
             outcome.findings.append(
-                (number, f"{name} changed {sorted(changed - every)}, told were {sorted(every)}", data)
+                (number, f"{name} changed {sorted(changed.keys() - every)}, told were {sorted(every)}", data)
             )
+        elif name.startswith("git am") and content and results["git apply"][0] and changed != results["git apply"][1]:
+            outcome.findings.append((number, f"{name} and git apply made different content", data))
     (git_content, by_git), (gnu_content, by_gnu) = results["git apply"], results["patch"]
     if git_content and gnu_content:
         outcome.applied["both"] += 1
-        if must & (by_git ^ by_gnu) or (honest and must - by_git):
+        if must & (by_git.keys() ^ by_gnu.keys()) or (honest and must - by_git.keys()):
             text = f"told were {sorted(must)}, git changed {sorted(by_git)}, patch {sorted(by_gnu)}"
             outcome.findings.append((number, text, data))
 

@@ -239,8 +239,10 @@ def make(seed: int, number: int) -> bytes:
 def make_mail(seed: int, number: int) -> bytes:
     """The mail of this number: what `git format-patch` prints, with what could make `git am` read something else."""
     rnd = random.Random(f"{seed}:mail:{number}")
-    mails = [_mail(rnd) for _ in range(rnd.choice((1, 1, 1, 2)))]
-    data = b"".join(mails)
+    if rnd.random() < 0.1:
+        lines = [rnd.choice(_FORMATS) + b"\n" for _ in range(rnd.choice((1, 1, 2, 3)))]
+        return b"".join(lines) + _mail_change(rnd)
+    data = b"".join(_mail(rnd) for _ in range(rnd.choice((1, 1, 1, 2))))
     lines = _lines_of(data)
     for _ in range(rnd.choice((0, 0, 0, 1, 1, 2))):
         # Mostly where a header can stand: in front, or behind another one.
@@ -279,11 +281,11 @@ _FORMATS = [
 ]
 
 
-# What it removes reads like a boundary and like the names of another file; what follows those like its hunk.
+# With the boundary `x`, `git am` drops the line `--x` and the one behind it, so that the first hunk goes on with `-line8`,
+# and setup.py begins where the second one should remove a line.
 _LIKE_A_BOUNDARY = (
-    b"diff --git a/src/q.sql b/src/q.sql\n--- a/src/q.sql\n+++ b/src/q.sql\n"
-    b"@@ -1,3 +1,2 @@\n line1\n--x\n--- a/setup.py\n+++ b/setup.py\n"
-    b"@@ -9,2 +8,3 @@\n line1\n+pwned\n line2\n"
+    b"diff --git a/docs/ok.md b/docs/ok.md\n--- a/docs/ok.md\n+++ b/docs/ok.md\n@@ -7,2 +7 @@\n line7\n--x\n"
+    b"@@ -20,2 +19 @@\n-line8\n--- a/setup.py\n+++ b/setup.py\n@@ -30,2 +28,3 @@\n line1\n+pwned\n line2\n"
 )
 
 
@@ -302,10 +304,10 @@ def _quoted_printable(text: bytes) -> bytes:
     return b"".join(b"=%02X" % byte if byte != 10 else b"\n" for byte in text)
 
 
-def _type(rnd: Random) -> bytes:
+def _type(rnd: Random, more: bytes = b"") -> bytes:
     """A header that says how the mail is to be decoded, in one of the forms that readers tell apart by mistake."""
     name, kind, charset = b"Content-Type: ", b"text/plain", rnd.choice((b"UTF-8", b"us-ascii", b"ISO-8859-15"))
-    quote, end, between, more, before, fold = b"", b"", b"", b"", b"", b" "
+    quote, end, between, before, fold = b"", b"", b"", b"", b" "
     if rnd.random() < 0.3:
         quote = end = b'"'
     # One oddity mostly, since a header with several is refused for any of them.
@@ -337,26 +339,31 @@ def _type(rnd: Random) -> bytes:
     return header
 
 
+def _mail_change(rnd: Random) -> bytes:
+    if rnd.random() < 0.1:
+        return _LIKE_A_BOUNDARY
+    name = rnd.choice(("docs/ok.md", "docs/guide.md", "docs/caf\u00e9.md", "src/q.sql", "docs/x b/docs/x"))
+    old = Side(name, "100644", FILES[name])
+    content = _edit(rnd, old.content)
+    if content == old.content:
+        content += b"z\n"
+    return section(old, Side(name, "100644", content), Style(quote_path=rnd.random() < 0.7))
+
+
 def _mail(rnd: Random) -> bytes:
     headers = [_FROM] if rnd.random() < 0.7 else []
-    rest = [*_MAIL_HEADERS, *([_type(rnd)] if rnd.random() < 0.7 else [])]
+    parts = rnd.random() < 0.1
+    rest = [*_MAIL_HEADERS, *([_type(rnd, b"boundary=x" if parts else b"")] if rnd.random() < 0.7 else [])]
     if rnd.random() < 0.3:
         rnd.shuffle(rest)
     body = [b"x"] if rnd.random() < 0.8 else []
     if rnd.random() < 0.6:
         hide = rnd.choice((_utf7, _utf7, base64.b64encode, _quoted_printable))
         body += [hide(_hidden())]
-    if rnd.random() < 0.4:
+    if parts or rnd.random() < 0.1:
         body.insert(0, b"--x\n")
-    name = rnd.choice(("docs/ok.md", "docs/guide.md", "docs/caf\u00e9.md", "src/q.sql", "docs/x b/docs/x"))
-    old = Side(name, "100644", FILES[name])
-    content = _edit(rnd, old.content)
-    if content == old.content:
-        content += b"z\n"
-    change = section(old, Side(name, "100644", content), Style(quote_path=rnd.random() < 0.7))
-    if rnd.random() < 0.3:
-        change = _LIKE_A_BOUNDARY
-    after = rnd.choice(([], [b"-- ", b"2.39.5", b""], [b"--x", _hidden()[:0]], [b"", rnd.choice(_FORMATS), b""]))
+    change = _LIKE_A_BOUNDARY if parts else _mail_change(rnd)
+    after = rnd.choice(([], [b"-- ", b"2.39.5", b""], [b"--x", b""], [b"", rnd.choice(_FORMATS), b""]))
     lines = [*headers, *rest, b"", *body, b"---", b" x | 1 +", b""]
     return b"".join(line + b"\n" for line in lines) + change + b"".join(line + b"\n" for line in after)
 

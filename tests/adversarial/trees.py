@@ -29,6 +29,7 @@ FILES: dict[str, bytes] = {
 EXECUTABLE = frozenset({"run.sh"})
 
 State = dict[str, tuple[str, bytes]]
+Changes = dict[str, tuple[str, bytes] | None]
 
 
 def scratch() -> str | None:
@@ -76,7 +77,7 @@ class Tree:
                     found[os.path.relpath(path, self.root)] = ("exec" if mode & 0o100 else "file", path.read_bytes())
         return found
 
-    def changed(self) -> set[str]:
-        """The paths, relative to the root, that are not as they were."""
+    def changed(self) -> Changes:
+        """The paths, relative to the root, that are not as they were, and what is there now."""
         now = self.state()
-        return {path for path in now.keys() | self.first.keys() if now.get(path) != self.first.get(path)}
+        return {path: now.get(path) for path in now.keys() | self.first.keys() if now.get(path) != self.first.get(path)}
