@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, _terminated)
     try:
         code = app_for(arguments)(args=arguments, prog_name="idkrules", standalone_mode=False)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # pragma: no cover - typer turns one into an exit; this is for the moments around it
         return INTERRUPTED
     except SystemExit as stop:
         # Ours carries its own code. The other one is typer's for a reader of the help that went away: no verdict either.
