@@ -3,18 +3,19 @@
 Invariants:
 
 * Folding is idempotent, and two names that HFS+, APFS or NTFS take for one fold to one text.
-* ``show`` returns text that can be printed: no control character, no bidirectional override.
+* ``show`` returns text that can be printed: no control character, nothing invisible (model/text.py).
 """
 
 import re
 import unicodedata
+
+from idkmesh_rules.model.text import escaped
 
 # HFS+ drops these from names before it compares them (git: utf8.c, next_hfs_char).
 HFS_IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 # NTFS: a stream name after a colon, and dots and spaces at the end, name the same file.
 _NTFS_TAIL = re.compile(r"[. ]*(?::[^/]*)?(?=/|\Z)")
 _MAY_BE_DISGUISED = re.compile(r"[^\x00-\x7f]|:|[. ](?:/|\Z)")
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 
 
 def fold_case(text: str) -> str:
@@ -36,5 +37,5 @@ def may_be_disguised(path: str) -> bool:
 
 def show(path: str, limit: int = 120) -> str:
     """Return ``path`` quoted for a message: unprintable characters escaped, at most about ``limit`` characters."""
-    text = _UNPRINTABLE.sub(lambda found: found.group().encode("unicode_escape").decode(), path)
+    text = escaped(path)
     return f"`{text if len(text) <= limit else text[:limit] + '…'}`"

@@ -1,12 +1,16 @@
 """Reserved names and the judgement that combines them with the WorkUnit's lists."""
 
 import itertools
+import sys
+import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from idkmesh_rules.model.text import printable
 from idkmesh_rules.paths import PathAuthority, reserved
+from idkmesh_rules.paths.disguise import show
 from idkmesh_rules.paths.reserved import _PLAIN
 
 RESERVED = {
@@ -135,6 +139,30 @@ def test_the_first_reason_is_named(path, code, words):
 def test_a_message_prints_no_control_characters():
     reason = PathAuthority((), (), ()).judge("a\x1b[31m\u202eb").reason
     assert reason.isprintable()
+
+
+# The twelve of Bidi_Control, in Unicode's PropList.txt.
+BIDI = [0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+
+
+@pytest.mark.parametrize("shown", [show, printable])
+def test_whatever_is_invisible_is_escaped(shown):
+    assert len(BIDI) == 12
+    formats = [
+        code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) in ("Cc", "Cf", "Zl", "Zp")
+    ]
+    others = [0x34F, 0x115F, 0x1160, 0x3164, 0xFE0F, 0xFFA0, 0xE0100, 0xD800, 0xDFFF]
+    for code in (*BIDI, *formats, *others):
+        assert chr(code) not in shown(f"a{chr(code)}b"), hex(code)
+        assert "a\\" in shown(f"a{chr(code)}b")
+
+
+@pytest.mark.parametrize(
+    "text", ["caf\u00e9", "\u65e5\u672c", "\u0627\u0644", "e\u0301", "\U0001f600", "\ufffd", "a b", "\uac00"]
+)
+def test_what_can_be_seen_is_shown_as_it_is(text):
+    assert show(text) == f"`{text}`"
+    assert printable(text) == text
 
 
 @given(
