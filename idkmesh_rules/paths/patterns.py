@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Final
 
 from idkmesh_rules.paths.disguise import fold_case, fold_disguise, may_be_disguised, show
+from idkmesh_rules.paths.shortnames import may_be_short, with_short_names
 from idkmesh_rules.paths.wildmatch import (
     Class,
     One,
@@ -79,7 +80,9 @@ class PathSet:
         if folded != path and (found := self._match_one(folded)):
             return found
         bare = fold_disguise(path) if may_be_disguised(path) else folded
-        return self._match_one(bare) if bare != folded else None
+        if bare != folded and (found := self._match_one(bare)):
+            return found
+        return self._match_short(bare) if may_be_short(bare) else None
 
     def names_exactly(self, path: str) -> bool:
         """Tell whether a pattern without wildcards is exactly ``path``."""
@@ -95,6 +98,12 @@ class PathSet:
                     return found
                 end = path.find("/", end + 1)
         for pattern, matches in self._wild:
+            if matches(path):
+                return pattern
+        return None
+
+    def _match_short(self, path: str) -> str | None:
+        for pattern, matches in zip(self.patterns, _short_matchers(self.patterns), strict=True):
             if matches(path):
                 return pattern
         return None
@@ -151,14 +160,31 @@ def _narrow_matcher(pattern: str) -> Matcher:
     return _path_test(parts, Reading(), tail)
 
 
-def _wide_matcher(pattern: str) -> Matcher:
-    """Match ``pattern`` as gitignore does, anchored, with ``*`` crossing ``/``, and whatever lies beneath a match."""
-    bare = _tokens(pattern.removesuffix("/**").removesuffix("/"), pattern)
+@functools.lru_cache(maxsize=256)
+def _short_matchers(patterns: tuple[str, ...]) -> tuple[Matcher, ...]:
+    """Match forbid patterns against paths with short names in them; made when a path has one, which is rare."""
+    made = []
+    for pattern in patterns:
+        parts, _ = _wide_parts(pattern)
+        made.append(path_test(parts, with_short_names, tail=0))
+    return tuple(made)
+
+
+def _wide_parts(pattern: str) -> tuple[list[list[Token]], list[Token]]:
+    """Return the components of a forbid pattern, as gitignore takes them, and its tokens without their end."""
+    written = pattern.removesuffix("/**").removesuffix("/")
+    bare = _tokens(written, pattern)
     parts = components(bare)
     while len(parts) > 1 and is_double_star(parts[-1]):
         parts.pop()
-    anywhere: list[list[Token]] = [] if len(parts) > 1 else [[Star(2)]]
-    flat = [bare] if len(parts) > 1 or isinstance(bare[0], Star) else [bare, [Star(1), "/", *bare]]
+    anywhere = len(parts) == 1 and _WILDCARD.search(written)
+    return ([[Star(2)], *parts] if anywhere else parts), bare
+
+
+def _wide_matcher(pattern: str) -> Matcher:
+    """Match ``pattern`` as gitignore does, anchored, with ``*`` crossing ``/``, and whatever lies beneath a match."""
+    parts, bare = _wide_parts(pattern)
+    flat = [bare] if "/" in bare or isinstance(bare[0], Star) else [bare, [Star(1), "/", *bare]]
     # Every path is asked as it is and folded, so that folded text finds whatever text finds. A `[!…]` turns that round,
     # and one wildcard may stand for a letter that becomes two when it is folded.
     turned = any(isinstance(token, Class) and token.negation for token in bare)
@@ -166,7 +192,7 @@ def _wide_matcher(pattern: str) -> Matcher:
     both = turned or (counted and fold_case(pattern) != pattern)
     tests: list[Matcher] = []
     for folded in (False, True) if both else (True,):
-        tests.append(_path_test(anywhere + parts, Reading(folded), 0))
+        tests.append(_path_test(parts, Reading(folded), 0))
         tests += [whole(each + tail, Reading(folded, crossing=True)) for each in flat for tail in _tails(bare)]
 
     def matches(path: str) -> bool:

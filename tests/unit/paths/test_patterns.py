@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -137,3 +138,63 @@ def test_patterns_do_not_import_pathspec():
         "PathAuthority(lists, ('**',), ('d/', '*.x')).judge('a/x'); sys.exit('pathspec' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+SHORT = [
+    (".github/**", "GITHUB~1/workflows/ci.yml"),
+    (".github/", "github~2"),
+    (".github", "GITHU~12/x"),
+    (".github", "GI7EBA~1/x"),
+    (".github/workflows/**", "GITHUB~1/WORKFL~1/ci.yml"),
+    (".github/workflows/**", ".github/WORKFL~1/ci.yml"),
+    (".github/workflows/**", "GITHUB~1/workflows/ci.yml"),
+    (".github/workflows/*.yml", "GITHUB~1/WORKFL~1/ci.yml"),
+    ("**/secret files/*", "a/SECRET~1/x"),
+    ("package-lock.json", "PACKAG~1.JSO"),
+    ("credentials*", "config/CREDEN~1"),
+    ("*.json", "a/PACKAG~1.JSO"),
+    (".env", "ENV~1"),
+    (".env.production", "ENV~1.PRO"),
+    ("a+b.config", "A_B~1.CON"),
+    ("caf\u00e9-terrasse", "CAF\u00c9-T~1"),
+    ("caf\u00e9-terrasse", "CAF_-T~1"),
+    (".github", "GITHUB~1. /x"),
+]
+NOT_SHORT = [
+    (".github/**", "docs/notes~1.md"),
+    (".github/**", "notes~1.md"),
+    (".github/**", "GITHUB~1.TXT"),
+    (".github/**", "src/GITHUB~1/x"),
+    (".github/**", "GITHUB~x/y"),
+    (".github/**", "GITHUBS~1/y"),
+    (".github/**", "G~1/y"),
+    ("notes-private.md", "notes~1.md"),
+    ("notes-private.md", "NOTES-~1.TXT"),
+    ("SECURITY.md", "SECURI~1.MD"),
+    ("docs/**", "DOCS~1/x"),
+    ("*.pem", "notes~1.md"),
+    ("*.json", "notes~1.js"),
+    ("**/secrets/*.key", "notes~1.md"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "path"), SHORT)
+def test_a_forbidden_name_has_a_short_one(pattern, path):
+    """NTFS and FAT open the same file by both."""
+    assert compile_forbid(("other", pattern)).match(path) == pattern
+
+
+@pytest.mark.parametrize(("pattern", "path"), NOT_SHORT)
+def test_a_tilde_alone_forbids_nothing(pattern, path):
+    assert compile_forbid(("other", pattern)).match(path) is None
+
+
+def test_no_short_name_is_allowed_for_the_long_one():
+    assert compile_allow((".github/**",)).match("GITHUB~1/x") is None
+
+
+def test_many_short_names_take_no_longer():
+    forbid = compile_forbid(("**/" + "/**/".join(["secret files"] * 20) + "/x",))
+    start = time.process_time()
+    assert forbid.match("SECRET~1/" * 3000 + "y") is None
+    assert time.process_time() - start < 2
