@@ -13,8 +13,8 @@ from idkmesh_rules.model.text import escaped
 
 # HFS+ drops these from names before it compares them (git: utf8.c, next_hfs_char).
 HFS_IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-# NTFS: a stream name after a colon, and dots and spaces at the end, name the same file.
-_NTFS_TAIL = re.compile(r"[. ]*(?::[^/]*)?(?=/|\Z)")
+# NTFS: a stream name after a colon, and dots and spaces at the end, name the same file. Each run of those is tried once.
+_NTFS_TAIL = re.compile(r"(?<![. ])[. ]*+(?::[^/]*+)?(?=/|\Z)")
 _MAY_BE_DISGUISED = re.compile(r"[^\x00-\x7f]|:|[. ](?:/|\Z)")
 
 

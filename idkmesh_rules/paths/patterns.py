@@ -4,7 +4,8 @@ Invariants:
 
 * A pattern with two readings that matter is refused when it is compiled, never when a path comes.
 * ``compile_allow`` is anchored and case-sensitive, and no ``*``, ``?`` or ``[…]`` in it crosses a ``/``.
-* ``compile_forbid`` matches whatever any usual reading of the pattern matches, also on disks that ignore case.
+* ``compile_forbid`` matches whatever any usual reading of the pattern matches, also on disks that ignore case or
+  give names a short form.
 * Time grows with the pattern times the path, never faster (wildmatch.py): a candidate chooses the paths.
 """
 
@@ -48,7 +49,7 @@ class PatternError(ValueError):
 class PathSet:
     """Compiled patterns, asked one path at a time; immutable once built."""
 
-    __slots__ = ("_everything", "_exact", "_fold", "_under", "_wild", "patterns")
+    __slots__ = ("_everything", "_exact", "_fold", "_longest", "_under", "_wild", "patterns")
 
     def __init__(self, patterns: tuple[str, ...], *, wide: bool) -> None:
         self.patterns = patterns
@@ -70,6 +71,7 @@ class PathSet:
                     if wide or literal == pattern:
                         self._exact.setdefault(name, pattern)
         self._wild = tuple(wild)
+        self._longest = max(map(len, self._under), default=-1)
 
     def match(self, path: str) -> str | None:
         """Return a pattern that matches ``path``, or None."""
@@ -93,7 +95,7 @@ class PathSet:
             return found
         if self._under:
             end = path.find("/")
-            while end != -1:
+            while -1 < end <= self._longest:
                 if found := self._under.get(path[:end]):
                     return found
                 end = path.find("/", end + 1)

@@ -258,3 +258,13 @@ def test_no_path_takes_long(pattern, path):
     assert not allowing.judge(path).allowed
     forbidding.judge(path)
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize(
+    "name", [". " * 20_000 + "x", "a/" * 20_000 + "b", ":" * 40_000, "a~1/" * 10_000, "\u00e9. " * 9_000 + "x"]
+)
+def test_no_disguise_takes_long(name):
+    authority = PathAuthority(("src/**", "docs"), ("**",), (".github/**", "*.pem"))
+    start = time.process_time()
+    authority.judge("src/" + name)
+    assert time.process_time() - start < 1
