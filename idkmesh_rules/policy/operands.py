@@ -41,7 +41,7 @@ def objection(declared: Field, operator: Operator, value: Value) -> tuple[str, s
 
 
 def _glob_objection(pattern: str) -> tuple[str, str | None] | None:
-    from idkmesh_rules.paths.patterns import PatternError, compile_allow  # pathspec is slow to import
+    from idkmesh_rules.paths.patterns import PatternError, compile_allow  # not every bundle has a pattern
 
     try:
         compile_allow((pattern,))

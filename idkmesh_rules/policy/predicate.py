@@ -37,7 +37,7 @@ def test_of(operator: Operator, operands: tuple[Value, ...]) -> Test:
 
 def glob_matcher(patterns: tuple[Value, ...]) -> Callable[[object], bool]:
     """Whether a text matches one of `patterns`, in the allow dialect of the path layer."""
-    from idkmesh_rules.paths.patterns import compile_allow  # pathspec is slow to import
+    from idkmesh_rules.paths.patterns import compile_allow  # not every bundle has a pattern
 
     match = compile_allow(tuple([str(pattern) for pattern in patterns])).match
     return lambda value: match(str(value)) is not None
