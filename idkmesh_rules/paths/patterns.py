@@ -187,6 +187,8 @@ def _wide_matcher(pattern: str) -> Matcher:
     """Match ``pattern`` as gitignore does, anchored, with ``*`` crossing ``/``, and whatever lies beneath a match."""
     parts, bare = _wide_parts(pattern)
     flat = [bare] if "/" in bare or isinstance(bare[0], Star) else [bare, [Star(1), "/", *bare]]
+    if (glued := _glued(bare)) != bare:
+        flat.append(glued)
     # Every path is asked as it is and folded, so that folded text finds whatever text finds. A `[!…]` turns that round,
     # and one wildcard may stand for a letter that becomes two when it is folded.
     turned = any(isinstance(token, Class) and token.negation for token in bare)
@@ -204,6 +206,25 @@ def _wide_matcher(pattern: str) -> Matcher:
         return False
 
     return matches
+
+
+def _glued(bare: list[Token]) -> list[Token]:
+    """The tokens without each `/` behind a `**` that isn't a whole component.
+
+    git takes a pattern's literal start away before it matches (dir.c, simple_length), so that a `**/` right behind it
+    stands at the start of what is left, and may match nothing: `a**/b` ignores `ab`.
+    """
+    return [
+        token
+        for at, token in enumerate(bare)
+        if not (
+            token == "/"
+            and at > 1
+            and isinstance(star := bare[at - 1], Star)
+            and star.length > 1
+            and bare[at - 2] != "/"
+        )
+    ]
 
 
 def _tails(bare: list[Token]) -> tuple[list[Token], ...]:

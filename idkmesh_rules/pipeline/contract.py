@@ -99,6 +99,9 @@ def read_contract(asked: Asked, limits: Limits, digests: dict[str, str]) -> Cont
         try:
             rules = read_rules(plan, asked.bundle, limits, digests, require_pin=asked.require_pin)
         except Refusal as refusal:
+            if plan.hidden and not asked.reveal:
+                own = plan.document.source
+                refusal.problems = tuple(masked(each) if each.document == own else each for each in refusal.problems)
             if not problems:
                 raise
             problems.extend(refusal.problems)

@@ -172,6 +172,14 @@ LEAKS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a key that begins like another": lambda plan: plan.update(idSECRET=1),
     "an expectation under a wrong name": lambda plan: plan["backend"].update(required_added_SECRET=["x"]),
     "a parameter": lambda plan: plan.update(extensions={"org.idkmesh.rules": {"parameters": {"x": ["SECRET"]}}}),
+    "the name of a parameter": lambda plan: plan.update(
+        extensions={"org.idkmesh.rules": {"parameters": {"SECRET": 1}}}
+    ),
+    "a parameter of a wrong type": lambda plan: plan.update(
+        extensions={"org.idkmesh.rules": {"parameters": {"max_prose_lines": "SECRET"}}}
+    ),
+    "the schema version": lambda plan: plan.update(schema_version="SECRET"),
+    "the plan's id": lambda plan: plan.update(id=["SECRET"]),
     "the visibility itself": lambda plan: (
         plan.update(visibility="SECRET-hidden") or plan["backend"].update(type="SECRET")
     ),

@@ -198,3 +198,14 @@ def test_many_short_names_take_no_longer():
     start = time.process_time()
     assert forbid.match("SECRET~1/" * 3000 + "y") is None
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [("secret**/*", "secrets.pem"), (".env**/*", ".env.local"), ("src/priv**/key", "src/privkey"), ("a**/b", "ab")],
+)
+def test_a_double_star_behind_a_literal_start_may_stand_for_nothing(pattern, path):
+    """As git reads it: the literal start goes first, and what is left begins with `**/`."""
+    assert compile_forbid((pattern,)).match(path) == pattern
+    assert compile_forbid((pattern,)).match(path.upper()) == pattern
+    assert compile_allow((pattern,)).match(path) is None
