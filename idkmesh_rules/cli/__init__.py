@@ -19,7 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     # A process this short is over before its cycles matter, and collecting while everything is being imported costs a
     # tenth of the start-up; long runs still collect, only more rarely.
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(500_000, 20, 20)
     from idkmesh_rules.cli.app import app_for
 
     arguments = sys.argv[1:] if arguments is None else arguments

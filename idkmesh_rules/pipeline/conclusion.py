@@ -4,7 +4,7 @@ Invariant: everything that is written is made before the first byte is, and publ
 """
 
 import os
-import platform
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -129,4 +129,4 @@ def _evidence_file(path: str, data: bytes, checks: tuple[Check, ...]) -> Evidenc
 @cache
 def _environment() -> Mapping[str, str]:
     system = os.uname()
-    return {"platform": f"{system.sysname}-{system.release}-{system.machine}", "python": platform.python_version()}
+    return {"platform": f"{system.sysname}-{system.release}-{system.machine}", "python": ".".join(map(str, sys.version_info[:3]))}
