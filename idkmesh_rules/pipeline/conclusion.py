@@ -129,4 +129,7 @@ def _evidence_file(path: str, data: bytes, checks: tuple[Check, ...]) -> Evidenc
 @cache
 def _environment() -> Mapping[str, str]:
     system = os.uname()
-    return {"platform": f"{system.sysname}-{system.release}-{system.machine}", "python": ".".join(map(str, sys.version_info[:3]))}
+    return {
+        "platform": f"{system.sysname}-{system.release}-{system.machine}",
+        "python": ".".join(map(str, sys.version_info[:3])),
+    }
