@@ -4,6 +4,10 @@ Invariants:
 
 * Only bodies of hunks are handed over: what the other parser makes of headers and paths does not matter.
 * One section that disagrees decides; a section that the other parser would cut into other lines is left out.
+
+Its blind spots: names, modes, renames and binary content (bodies are all that it sees), sections with one of the line
+ends that only `str.splitlines` knows, and patches over a mebibyte. It can find that we misread a hunk, never that we
+misread a path; for paths there are the grammar and the fuzzer.
 """
 
 import re

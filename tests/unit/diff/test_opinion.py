@@ -80,3 +80,18 @@ def test_a_disagreement_is_told_with_its_section(monkeypatch, drop, words):
 def test_reading_a_patch_does_not_import_the_second_parser():
     code = "import sys; from idkmesh_rules.diff import read_patch; read_patch(b'x'); sys.exit('whatthepatch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "verdict"),
+    [
+        (b"diff --git a/x b/.github/x\nsimilarity index 100%\nrename from x\nrename to .github/x\n", "none"),
+        (b"diff --git a/run b/run\nold mode 100644\nnew mode 100755\n", "none"),
+        (b"diff --git a/.git/x b/.git/x\n--- a/.git/x\n+++ b/.git/x\n@@ -1 +1 @@\n-a\n+b\n", "agrees"),
+    ],
+)
+def test_it_is_blind_to_names_and_modes(data, verdict):
+    """A disagreement is a reason to refuse; agreement is no reason to trust a path."""
+    patch = read_patch(data)
+    assert patch.problem is None
+    assert second_opinion(patch).verdict == verdict
