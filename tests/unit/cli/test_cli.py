@@ -7,7 +7,6 @@ import pty
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -256,9 +255,11 @@ def test_an_interrupt_is_no_verdict(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         cwd=ROOT,
     )
-    time.sleep(1.5)
+    # Opening this end returns when the command has opened the other one, and so waits for input.
+    writer = os.open(tmp_path / "patch", os.O_WRONLY)
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=30)
+    os.close(writer)
     assert (run.returncode, out) == (130, b"")
     assert b"Traceback" not in err
 
