@@ -26,7 +26,7 @@ def row(kind: str, **known: object) -> Row:
     plain = {FieldType.BOOL: False, FieldType.INT: 1}
     return tuple(
         [known.get(each.name, None if each.optional else plain.get(each.type, "x")) for each in KINDS[kind].fields]
-    )  # type: ignore[return-value, misc]
+    )  # type: ignore[return-value, misc]  # as plain says
 
 
 def small_rows() -> dict[str, list[Row]]:

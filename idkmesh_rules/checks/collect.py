@@ -26,7 +26,7 @@ class _KindUnderWay:
 
     def add(self, row: Row, origin: Origin) -> Key:
         kind = self.kind
-        key: Key = tuple([row[position] for position in kind.key_positions])  # type: ignore[misc]
+        key: Key = tuple([row[position] for position in kind.key_positions])  # type: ignore[misc]  # a key is never unknown
         present = self.rows.get(key)
         if present is None:
             self.rows[key] = row

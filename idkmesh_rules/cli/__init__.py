@@ -30,9 +30,12 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:  # pragma: no cover - typer turns one into an exit; this is for the moments around it
         return INTERRUPTED
     except SystemExit as stop:
-        # Ours carries its own code. The other one is typer's for a reader of the help that went away: no verdict either.
-        return TERMINATED if stop.code == TERMINATED else CLEAN
+        if stop.code == TERMINATED:
+            return TERMINATED
+        # The other one is typer's, for a reader that went away. After a verb it would be a bug, and 0 would say `accept`.
+        return CLEAN if _asks_for_help(arguments) else BUG
     except Exception as error:
+        # The edge of the program: usage errors are told as such, anything else is reported as the bug that it is.
         if hasattr(error, "show") and hasattr(error, "exit_code"):
             return attempt(error.show, USAGE)
         if isinstance(error, OSError) and _asks_for_help(arguments):
@@ -40,7 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
             complain(f"idkrules: the output can't be written: {error}")
             return UNWRITABLE
         return attempt(partial(_tell_bug, error), BUG)
-    return code if isinstance(code, int) else CLEAN
+    # A verb that returns no code has decided nothing, and 0 would say `accept`.
+    return code if isinstance(code, int) else BUG
 
 
 def _asks_for_help(arguments: list[str]) -> bool:

@@ -70,4 +70,4 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    pass
+    """Take the options that stand before any verb; typer shows the app's own help instead of this."""

@@ -51,7 +51,7 @@ def read_document(
         if isinstance(value, dict) and _sound(value, max_depth):
             return Document(name, source, data, value, canonical_digest(value))
     except (_FaultFound, RecursionError, UnicodeEncodeError):
-        pass
+        pass  # the scan below says what and where
     except json.JSONDecodeError as error:
         raise ContractError(
             (

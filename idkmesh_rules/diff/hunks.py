@@ -114,7 +114,7 @@ def _read_body(data: bytes, start: int, old: int, new: int) -> tuple[int, int, i
     pos, added, removed, lines, closed, last = start, 0, 0, 0, False, 0
     while old or new:
         signs, lengths = _next_lines(data, pos, min(_WINDOW, 256 + 64 * (old + new)))
-        run = _CONTENT.match(signs).end()  # type: ignore[union-attr]
+        run = _CONTENT.match(signs).end()  # type: ignore[union-attr]  # it matches the empty text, too
         plus, minus = signs.count(b"+", 0, run), signs.count(b"-", 0, run)
         if run and run - plus <= old and run - minus <= new:
             old -= run - plus

@@ -193,7 +193,7 @@ def _samples(declared: Field, told: tuple[Atom, ...]) -> list[Value]:
         return list(declared.values)
     operands = [operand for atom in told if atom.operator not in _OPAQUE for operand in atom.operands]
     if declared.type is FieldType.INT:
-        around = {operand + step for operand in operands for step in (-1, 0, 1)}  # type: ignore[operator]
+        around = {operand + step for operand in operands for step in (-1, 0, 1)}  # type: ignore[operator]  # checked when loaded
         return list(sorted(around) or [0])
     return list(dict.fromkeys(operands))
 

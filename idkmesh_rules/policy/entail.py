@@ -78,7 +78,7 @@ def claim(leaf: Leaf, parameters: Mapping[str, Value]) -> Claim:
         case Form.SOME:
             return Claim(leaf, where, must, False, ((where, 1, None),))
     fewest, most = filled(leaf.at_least, parameters), filled(leaf.at_most, parameters)
-    return Claim(leaf, where, must, most is not None, ((where, fewest, most),))  # type: ignore[arg-type]
+    return Claim(leaf, where, must, most is not None, ((where, fewest, most),))  # type: ignore[arg-type]  # bounds are integers
 
 
 class Gap(NamedTuple):

@@ -35,7 +35,7 @@ def bind_parameters(bundle: Bundle, given: Mapping[str, object]) -> Mapping[str,
             if against is not None:
                 problems.append(against)
             else:
-                values[name] = given[name]  # type: ignore[assignment]
+                values[name] = given[name]  # type: ignore[assignment]  # `_against` looked
     if problems:
         raise PolicyError(tuple(problems))
     return values

@@ -48,11 +48,11 @@ def _known_test(operator: Operator, operands: tuple[Value, ...]) -> Callable[[ob
     if operator is Operator.GLOB:
         return glob_matcher(operands)
     if operator is Operator.AT_LEAST:
-        return lambda value: value >= first  # type: ignore[operator]
+        return lambda value: value >= first  # type: ignore[operator]  # typed by the loader
     if operator is Operator.AT_MOST:
-        return lambda value: value <= first  # type: ignore[operator]
+        return lambda value: value <= first  # type: ignore[operator]  # typed by the loader
     if operator is Operator.CONTAINS:
-        return lambda value: first in value  # type: ignore[operator]
+        return lambda value: first in value  # type: ignore[operator]  # typed by the loader
     members = frozenset(operands)
     if operator is Operator.NOT:
         return lambda value: value not in members

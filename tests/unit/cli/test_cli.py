@@ -319,3 +319,22 @@ def test_a_stream_without_a_descriptor_is_written_as_far_as_it_goes(monkeypatch:
 
     monkeypatch.setattr(sys, "stdout", Broken())
     assert emit("text", 0) == 4
+
+
+@pytest.mark.parametrize("fault", ["raise BrokenPipeError(32, 'gone')", "raise SystemExit(0)", "return None"])
+def test_whatever_ends_a_verb_without_a_code_never_says_accept(bundle: Bundle, tmp_path: Path, fault: str) -> None:
+    """Exit 0 is `accept_candidate`: a fault that typer or the interpreter would make an exit of is a bug, 5."""
+    code = (
+        "import sys; from idkmesh_rules.cli import evaluate, main\n"
+        "real = evaluate.evaluate\n"
+        "import functools\n"
+        "@functools.wraps(real)\n"
+        f"def broken(**options): {fault}\n"
+        "evaluate.evaluate = broken\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, *bundle.arguments(tmp_path / "out")], cwd=ROOT, capture_output=True
+    )
+    assert run.returncode == 5
+    assert not (tmp_path / "out").exists()
