@@ -39,7 +39,7 @@ def check_names(named: Named, problems: Problems) -> None:
     _unknown(named, problems)
     if named.all_read:
         _unused(named, problems)
-    _duplicates(named, problems)
+    check_duplicates({name: each for name, each in named.conditions.items() if each is not None}, problems)
     if _cycles(named, problems):
         return
     _not_applicable_under_any(named, problems)
@@ -75,18 +75,14 @@ def _unused(named: Named, problems: Problems) -> None:
             )
 
 
-def _duplicates(named: Named, problems: Problems) -> None:
-    first: dict[object, str] = {}
-    for name, condition in named.conditions.items():
-        if condition is None:
-            continue
-        twin = first.setdefault(_meaning(condition), name)
-        if twin != name:
-            problems.add(
-                named.marks[name],
-                f"{name} says the same as {twin} on line {named.marks[twin].line}",
-                "keep one of them",
-            )
+def check_duplicates(conditions: Table[str, Condition], problems: Problems) -> None:
+    """Report each condition that says the same as an earlier one."""
+    first: dict[object, Condition] = {}
+    for name, condition in conditions.items():
+        twin = first.setdefault(_meaning(condition), condition)
+        if twin is not condition and condition.mark is not None and twin.mark is not None:
+            message = f"{name} says the same as {twin.name} on line {twin.mark.line}"
+            problems.add(condition.mark, message, "keep one of them")
 
 
 def _meaning(condition: Condition) -> object:

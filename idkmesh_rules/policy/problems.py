@@ -14,10 +14,11 @@ _MOST_LISTED = 12
 
 
 class Problems:
-    """The mistakes found so far in the document `name`, whose lines are `lines`."""
+    """The mistakes found so far in the document `name`, whose lines are `lines`; `what` is it for a person."""
 
-    def __init__(self, name: str, lines: tuple[str, ...]) -> None:
+    def __init__(self, name: str, lines: tuple[str, ...], what: str = "a rule bundle") -> None:
         self.name = name
+        self.what = what
         self._lines = lines
         self._found: list[Problem] = []
 

@@ -27,6 +27,26 @@ class Scan:
     violating: list[int] = field(default_factory=list)
     undecided: list[int] = field(default_factory=list)
 
+    def note(self, index: int, m: Truth, w: Truth) -> None:
+        """Note what `where` and `must` say of one more row."""
+        if m is _FALSE:
+            return
+        if m is _TRUE:
+            self.in_scope.append(index)
+            if w is _FALSE:
+                self.violating.append(index)
+            elif w is _UNKNOWN:
+                self.undecided.append(index)
+        else:
+            self.perhaps.append(index)
+            if w is not _TRUE:
+                self.undecided.append(index)
+
+
+def negated(value: Truth) -> Truth:
+    """What `none` makes of its description: `every` demands that it doesn't hold."""
+    return _NEGATED[value]
+
 
 class Part(NamedTuple):
     """The demands of a `where` or a `must`, compiled: name, position and test of each field."""
@@ -59,26 +79,16 @@ def part(leaf: Leaf, demands: tuple[Demand, ...], parameters: Mapping[str, Value
 
 def scanner(form: Form, where: Part, must: Part) -> Callable[[KindFacts], Scan]:
     """Scan rows the long way. Under `none` the whole kind is in scope and `where` is what must not hold."""
-    negated = form is Form.NONE
-    scope, demand = (Part(()), where) if negated else (where, must)
+    none = form is Form.NONE
+    scope, demand = (Part(()), where) if none else (where, must)
 
     def scan(facts: KindFacts) -> Scan:
         seen = Scan()
         for index, row in enumerate(facts.rows):
             m = scope.judge(row)
-            if m is _FALSE:
-                continue
-            w = _NEGATED[demand.judge(row)] if negated else demand.judge(row)
-            if m is _TRUE:
-                seen.in_scope.append(index)
-                if w is _FALSE:
-                    seen.violating.append(index)
-                elif w is _UNKNOWN:
-                    seen.undecided.append(index)
-            else:
-                seen.perhaps.append(index)
-                if w is not _TRUE:
-                    seen.undecided.append(index)
+            if m is not _FALSE:
+                w = demand.judge(row)
+                seen.note(index, m, _NEGATED[w] if none else w)
         return seen
 
     return scan

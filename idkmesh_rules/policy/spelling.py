@@ -14,7 +14,7 @@ def leaf_text(leaf: Leaf) -> str:
     """A leaf as a flow mapping, without its finding."""
     parts = [f"{leaf.form.value}: {leaf.kind.name}"]
     parts += [
-        f"{part}: {{{', '.join(map(_demand, demands))}}}"
+        f"{part}: {{{', '.join(map(demand_text, demands))}}}"
         for part, demands in (("where", leaf.where), ("must", leaf.must))
         if demands
     ]
@@ -34,7 +34,8 @@ def fact_text(kind: FactKind, row: AbstractRow) -> str:
     return f"a {kind.name} fact" + (f" with {', '.join(fields)}" if fields else "")
 
 
-def _demand(demand: Demand) -> str:
+def demand_text(demand: Demand) -> str:
+    """A demand as an entry of `where` or `must`."""
     operands = [_operand(operand) for operand in demand.operands]
     if demand.operator is Operator.IN and len(operands) == 1:
         return f"{demand.field.name}: {operands[0]}"

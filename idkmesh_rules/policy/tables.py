@@ -62,15 +62,23 @@ def _one(seen: Scan, complete: bool) -> Verdict:
     return (Truth.TRUE if seen.in_scope else Truth.FALSE), seen.in_scope
 
 
+def counted(lowest: int, highest: int, complete: bool, at_least: int | None, at_most: int | None) -> Truth:
+    """`count` over so many facts that are certainly in scope, and so many that are at most."""
+    if at_most is not None and lowest > at_most:
+        return Truth.FALSE
+    if at_least is not None and complete and highest < at_least:
+        return Truth.FALSE
+    enough = at_least is None or lowest >= at_least
+    few = at_most is None or (complete and highest <= at_most)
+    return Truth.TRUE if enough and few else Truth.UNKNOWN
+
+
 def _count(at_least: int | None, at_most: int | None) -> Table:
     def count(seen: Scan, complete: bool) -> Verdict:
-        lowest, highest = len(seen.in_scope), len(seen.in_scope) + len(seen.perhaps)
-        if at_most is not None and lowest > at_most:
-            return Truth.FALSE, seen.in_scope
-        if at_least is not None and complete and highest < at_least:
-            return Truth.FALSE, []
-        enough = at_least is None or lowest >= at_least
-        few = at_most is None or (complete and highest <= at_most)
-        return (Truth.TRUE, []) if enough and few else (Truth.UNKNOWN, seen.perhaps)
+        lowest = len(seen.in_scope)
+        value = counted(lowest, lowest + len(seen.perhaps), complete, at_least, at_most)
+        if value is Truth.FALSE:
+            return value, seen.in_scope if at_most is not None and lowest > at_most else []
+        return value, [] if value is Truth.TRUE else seen.perhaps
 
     return count

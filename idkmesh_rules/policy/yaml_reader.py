@@ -63,42 +63,40 @@ class Broken(NamedTuple):
 Node = Scalar | Sequence | Mapping | Broken
 
 
-def read_yaml(data: bytes, name: str) -> tuple[Node, Problems]:
-    """Read one YAML document. Returns its root and the mistakes that don't stop the reading.
+def read_yaml(data: bytes, name: str, what: str = "a rule bundle") -> tuple[Node, Problems]:
+    """Read one YAML document; `what` is it for a person. Returns its root and the mistakes that don't stop the reading.
 
     Raises `PolicyError` when there is nothing to go on with: too big, not UTF-8, no YAML, empty.
     """
-    text, problems = _text(data, name)
+    text, problems = _text(data, name, what)
     root = _build(text, problems)
     if root is None:
         problems.fail()
     return root, problems
 
 
-def _text(data: bytes, name: str) -> tuple[str, Problems]:
+def _text(data: bytes, name: str, kind: str) -> tuple[str, Problems]:
     if len(data) > MAX_BYTES:
-        problems = Problems(name, ())
-        problems.add(
-            Mark(1, 1), f"the file has {len(data)} bytes, more than the {MAX_BYTES} that a rule bundle may have"
-        )
+        problems = Problems(name, (), kind)
+        problems.add(Mark(1, 1), f"the file has {len(data)} bytes, more than the {MAX_BYTES} that {kind} may have")
         problems.fail()
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         good = data[: error.start].decode("utf-8")
-        problems = Problems(name, tuple(data.decode("utf-8", "replace").split("\n")))
+        problems = Problems(name, tuple(data.decode("utf-8", "replace").split("\n")), kind)
         problems.add(
             _position(good, len(good)), f"byte 0x{data[error.start]:02x} is not UTF-8", "save the file as UTF-8"
         )
         problems.fail()
-    problems = Problems(name, tuple(text.split("\n")))
+    problems = Problems(name, tuple(text.split("\n")), kind)
     found = {match.group(): match.start() for match in reversed(list(_CONTROL.finditer(text)))}
     found |= {character: text.index(character) for character in _OTHERS if character in text}
     for character, offset in found.items():
         what = _NAMES.get(character, f"the control character U+{ord(character):04X}")
         problems.add(
             _position(text, offset),
-            f"{what} may not stand in a rule bundle",
+            f"{what} may not stand in {problems.what}",
             "end lines with LF and save without a BOM" if character in _NAMES else "remove it",
         )
     problems.finish()
@@ -184,11 +182,13 @@ class _Builder:
         self._documents += 1
         mark = _mark(event.start_mark)
         if self._documents > 1:
-            self.problems.add(mark, "a second document begins here", "a rule bundle is one document; remove the ---")
+            self.problems.add(
+                mark, "a second document begins here", f"{self.problems.what} is one document; remove the ---"
+            )
             return False
         if event.version is not None or event.tags:
             self.problems.add(
-                mark, "YAML directives may not stand in a rule bundle", "remove the lines that begin with %"
+                mark, f"YAML directives may not stand in {self.problems.what}", "remove the lines that begin with %"
             )
         return True
 
@@ -215,7 +215,9 @@ class _Builder:
 
     def _alias(self, event: Any) -> bool:
         mark = _mark(event.start_mark)
-        self.problems.add(mark, f"the alias *{event.anchor} may not stand in a rule bundle", "write the value out")
+        self.problems.add(
+            mark, f"the alias *{event.anchor} may not stand in {self.problems.what}", "write the value out"
+        )
         self._place(Broken(mark))
         return True
 
@@ -223,12 +225,14 @@ class _Builder:
         if event.anchor is not None:
             self.problems.add(
                 mark,
-                f"the anchor &{event.anchor} may not stand in a rule bundle",
+                f"the anchor &{event.anchor} may not stand in {self.problems.what}",
                 "write the value out where it is used",
             )
         if event.tag is not None:
             self.problems.add(
-                mark, f"the tag {shown(event.tag)} may not stand in a rule bundle", "the schema says what a value is"
+                mark,
+                f"the tag {shown(event.tag)} may not stand in {self.problems.what}",
+                "the schema says what a value is",
             )
 
     def _place(self, node: Node) -> None:
@@ -253,7 +257,7 @@ class _Builder:
                 self.problems.add(node.mark, "a key has to be a text, not a collection")
             return None
         if node.plain and node.text == "<<":
-            self.problems.add(node.mark, "merge keys may not stand in a rule bundle", "write the entries out")
+            self.problems.add(node.mark, f"merge keys may not stand in {self.problems.what}", "write the entries out")
             return None
         if node.plain and not node.text:
             self.problems.add(node.mark, "a key is missing here")

@@ -1,0 +1,112 @@
+"""Whether two leaves have the same value on every fact set, decided by trying small ones.
+
+Rows of a kind fall into classes by what `where` and `must` of both leaves say of them; a fact set is, as far as the two
+leaves can tell, a number of facts of each class. Their tables look only at whether a class is there, whether it is there
+twice, and, for `count`, how often; so sets with up to three facts, and with as many of one or two classes as a bound
+speaks of, tell two leaves apart if any set does.
+
+Invariant: equivalence is claimed only if it holds for all those sets; where rows can't be listed, or a parameter leaves
+open what a leaf says, it isn't claimed (design: facts-and-policy, *Bundle tests*).
+"""
+
+from collections.abc import Iterator
+from itertools import combinations, combinations_with_replacement, product
+from typing import NamedTuple
+
+from idkmesh_rules.model.bundle import Form, Leaf, ParameterRef
+from idkmesh_rules.model.truth import Truth
+from idkmesh_rules.policy.abstract import AbstractRow, Conjunction, TooManyRows, Unknowns, atoms, rows
+from idkmesh_rules.policy.scan import Scan, negated
+from idkmesh_rules.policy.tables import Table, counted, table_for
+
+_MOST_AT_ONCE = 3
+
+
+class _Judge(NamedTuple):
+    """A leaf, ready to be asked about rows and numbers of them."""
+
+    leaf: Leaf
+    where: Conjunction
+    must: Conjunction
+    table: Table
+
+    @classmethod
+    def of(cls, leaf: Leaf) -> "_Judge":
+        table = table_for(leaf.form, leaf.on_empty, *_bounds(leaf))
+        return cls(leaf, atoms(leaf.where, {}), atoms(leaf.must, {}), table)
+
+    def says(self, row: AbstractRow) -> tuple[Truth, Truth]:
+        """What scope and demand are on a row."""
+        if self.leaf.form is Form.NONE:
+            return Truth.TRUE, negated(row.conjunction(self.where))
+        return row.conjunction(self.where), row.conjunction(self.must)
+
+
+_Class = tuple[tuple[Truth, Truth], tuple[Truth, Truth]]
+_Set = tuple[tuple[_Class, int], ...]
+
+
+def equivalent(first: Leaf, second: Leaf) -> bool:
+    """Whether the leaves, over one kind, have one value on every fact set of it."""
+    if any(isinstance(operand, ParameterRef) for leaf in (first, second) for operand in _operands(leaf)):
+        return False
+    judges = (_Judge.of(first), _Judge.of(second))
+    wanted = [atom for judge in judges for atom in (*judge.where, *judge.must)]
+    try:
+        known = rows(first.kind, wanted, unknowns=Unknowns.ANY)
+    except TooManyRows:
+        return False
+    classes = tuple(dict.fromkeys([(judges[0].says(row), judges[1].says(row)) for row in known]))
+    numbers = sorted({bound + step for leaf in (first, second) for bound in _numbers(leaf) for step in (-1, 0, 1)})
+    most = 1 if first.kind.singleton else _MOST_AT_ONCE
+    return all(
+        _value(judges[0], 0, facts, complete) is _value(judges[1], 1, facts, complete)
+        for facts in _sets(classes, numbers, most)
+        for complete in (True, False)
+    )
+
+
+def _sets(classes: tuple[_Class, ...], numbers: list[int], most: int) -> Iterator[_Set]:
+    for size in range(most + 1):
+        for chosen in combinations_with_replacement(classes, size):
+            yield tuple([(each, 1) for each in chosen])
+    if most > 1:
+        many = [number for number in numbers if number > 0]
+        for one in classes:
+            for number in many:
+                yield ((one, number),)
+        for (one, other), (here, there) in product(combinations(classes, 2), product([1, *many], repeat=2)):
+            yield ((one, here), (other, there))
+
+
+def _value(judge: _Judge, position: int, facts: _Set, complete: bool) -> Truth:
+    if judge.leaf.form is Form.COUNT:
+        # Only numbers matter here, and a bound may be too large to list as many facts.
+        sure = sum(number for each, number in facts if each[position][0] is Truth.TRUE)
+        perhaps = sum(number for each, number in facts if each[position][0] is Truth.UNKNOWN)
+        return counted(sure, sure + perhaps, complete, *_bounds(judge.leaf))
+    seen = Scan()
+    index = 0
+    for each, number in facts:
+        for _ in range(min(number, _MOST_AT_ONCE)):
+            seen.note(index, *each[position])
+            index += 1
+    return judge.table(seen, complete)[0]
+
+
+def _bounds(leaf: Leaf) -> tuple[int | None, int | None]:
+    least, most = leaf.at_least, leaf.at_most
+    return least if isinstance(least, int) else None, most if isinstance(most, int) else None
+
+
+def _numbers(leaf: Leaf) -> Iterator[int]:
+    least, most = _bounds(leaf)
+    yield from [bound for bound in (least, most) if bound is not None]
+    if least is not None and most is not None:
+        yield most - least
+
+
+def _operands(leaf: Leaf) -> Iterator[object]:
+    yield from (leaf.at_least, leaf.at_most)
+    for demand in leaf.demands:
+        yield from demand.operands
