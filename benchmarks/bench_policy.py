@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from idkmesh_rules.checks import unified_diff_kinds
+from idkmesh_rules.checks import backend_kinds
 from idkmesh_rules.model.bundle import Bundle
 from idkmesh_rules.model.facts import FactStore, FieldType, KindFacts, Row
 from idkmesh_rules.model.proof import Recommendation
 from idkmesh_rules.policy import bind_parameters, decide, decision_document, floor_for, load_bundle
 from idkmesh_rules.policy.prove import prove_floor
 
-KINDS = unified_diff_kinds()
+KINDS = backend_kinds("unified_diff")
 SOURCE = (Path(__file__).parent.parent / "policies" / "unified-diff" / "bundle.yaml").read_bytes()
 REQUIRED = ("result-manifest-schema", "independent-review")
 DIGEST = "sha256:" + "a" * 64
@@ -97,14 +97,16 @@ def decider(bundle: Bundle) -> Callable[[FactStore], Recommendation]:
 
 def main() -> None:
     """Print one figure a line."""
-    bundle = load_bundle(SOURCE, "bundle.yaml", KINDS)
+    bundle = load_bundle(SOURCE, "bundle.yaml", lambda _: KINDS)
     run = decider(bundle)
     small = small_rows()
     fresh = [frozen(small) for _ in range(2_000)]
     facts = sum(map(len, small.values()))
     assert run(fresh[0]) is Recommendation.ACCEPT
     pending = iter(fresh)
-    print(f"load                       {timed(lambda: load_bundle(SOURCE, 'bundle.yaml', KINDS), 100) / 1000:8.2f} ms")
+    print(
+        f"load                       {timed(lambda: load_bundle(SOURCE, 'bundle.yaml', lambda _: KINDS), 100) / 1000:8.2f} ms"
+    )
     floor = floor_for("unified_diff", KINDS)
     bound = bind_parameters(bundle, {})
     print(f"prove the floor            {timed(lambda: prove_floor(bundle, floor, bound), 50) / 1000:8.2f} ms")

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from idkmesh_rules._version import __version__
-from idkmesh_rules.checks import unified_diff_kinds
+from idkmesh_rules.checks import backend_kinds, kinds_of_all
 from idkmesh_rules.checks.catalog import catalogue_page, facts_schema
 from idkmesh_rules.diff import REASONS
+from idkmesh_rules.model.bundle import BACKENDS
 from idkmesh_rules.model.reasons import REFUSALS
 from idkmesh_rules.policy import bind_parameters, floor_for, load_bundle
 from idkmesh_rules.policy.parsed import to_json
@@ -26,21 +27,22 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def generated() -> dict[str, str]:
     """Path below the repository root → content of every generated file."""
-    kinds = tuple(unified_diff_kinds().values())
+    kinds = tuple(kinds_of_all().values())
     return {
         "docs/facts.md": catalogue_page(kinds),
         "docs/reasons.md": _reasons(),
         "policies/proven.json": json.dumps({"engine_version": __version__, "bundles": dict(_proven())}) + "\n",
-        "schemas/facts-1.schema.json": json.dumps(facts_schema(kinds), indent=2, ensure_ascii=False) + "\n",
+        "schemas/facts-1.schema.json": json.dumps(facts_schema(kinds, BACKENDS), indent=2, ensure_ascii=False) + "\n",
     }
 
 
 def _proven() -> Iterator[tuple[str, list[Any]]]:
     """Digest and YAML tree of each shipped bundle, linted and proven first: PolicyError or AssertionError if one fails."""
-    kinds = unified_diff_kinds()
     for path in (ROOT / "policies").glob("*/bundle.yaml"):
-        bundle = load_bundle(path.read_bytes(), str(path), kinds)
-        assert not prove_floor(bundle, floor_for(bundle.backend, kinds), bind_parameters(bundle, {}))
+        bundle = load_bundle(path.read_bytes(), str(path), backend_kinds)
+        assert not prove_floor(
+            bundle, floor_for(bundle.backend, backend_kinds(bundle.backend)), bind_parameters(bundle, {})
+        )
         yield bundle.digest, to_json(read_yaml(path.read_bytes(), str(path))[0])
 
 

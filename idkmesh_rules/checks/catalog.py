@@ -13,8 +13,8 @@ _TYPES: dict[FieldType, dict[str, Any]] = {
 }
 
 
-def facts_schema(kinds: Iterable[FactKind]) -> dict[str, Any]:
-    """The JSON Schema (2020-12) of facts.json for these kinds: a wrongly typed value is tampering, not unknown."""
+def facts_schema(kinds: Iterable[FactKind], backends: Iterable[str]) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of facts.json for these kinds and backends: a wrongly typed value is tampering, not unknown."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:idkmesh-rules:schema:facts-1",
@@ -23,7 +23,7 @@ def facts_schema(kinds: Iterable[FactKind]) -> dict[str, Any]:
         **_object(
             {
                 "schema_version": {"const": "1.0"},
-                "backend": {"enum": ["unified_diff"]},
+                "backend": {"enum": list(backends)},
                 "documents": {"type": "object", "additionalProperties": {"$ref": "#/$defs/digest"}},
                 "kinds": {
                     "type": "array",

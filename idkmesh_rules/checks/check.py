@@ -9,10 +9,9 @@ Invariants:
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from idkmesh_rules.diff import DiffLimits, Patch, read_patch
-from idkmesh_rules.model.documents import EvaluatorPlan, ResultManifest, WorkUnit
+from idkmesh_rules.model.documents import AnyPlan, Artifact, ResultManifest, WorkUnit
 from idkmesh_rules.model.facts import FactKind, Origin, Row, Value
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.model.observation import FileObservation, FileState
@@ -39,50 +38,60 @@ Asked = Mapping[str, frozenset[Key] | Unjudged]
 
 @dataclass(frozen=True)
 class Case:
-    """Everything that the checks of a unified-diff evaluation may look at: typed documents and observations."""
+    """What the checks of every backend may look at: typed documents, and observations by locator and limit in bytes.
+
+    A backend whose checks need more (a parsed patch, a snapshot) has a subclass, beside its checks.
+    """
 
     work_unit: WorkUnit
     manifest: ResultManifest
-    plan: EvaluatorPlan
+    plan: AnyPlan
     observations: Mapping[tuple[str, int], FileObservation]
     limits: Limits
+
+    @property
+    def candidate_id(self) -> str | None:
+        """The id of the one artifact that the plan judges; None where the plan judges the whole workspace."""
+        wanted: str | None = getattr(self.plan.demands, "candidate_artifact_id", None)
+        return wanted
+
+    @property
+    def artifact_limit(self) -> int:
+        """How many bytes an artifact may have: as the plan says, else as many as the verifier reads at all."""
+        most: int = getattr(self.plan.demands, "max_candidate_bytes", self.limits.candidate_bytes)
+        return most
+
+    def artifact(self, artifact: Artifact) -> FileObservation:
+        """A declared artifact as observed."""
+        return self.observations[artifact.locator, self.artifact_limit]
 
     @cached_property
     def candidate(self) -> FileObservation:
         """The plan's candidate artifact as observed; state `undeclared` when the manifest doesn't declare it."""
-        for artifact in self.manifest.artifacts:
-            if artifact.id == self.plan.candidate_artifact_id:
-                return self.observations[artifact.locator, self.plan.max_candidate_bytes]
-        return FileObservation("", self.plan.max_candidate_bytes, FileState.UNDECLARED)
-
-    @cached_property
-    def patch(self) -> Patch | Unjudged:
-        """The candidate's bytes read as a patch, once; or why there are no bytes to read."""
-        seen = self.candidate
-        if seen.data is None or seen.digest is None:
-            return Unjudged(f"not parsed: {unread_reason(seen)}")
-        limits = self.limits
-        return read_patch(
-            seen.data,
-            DiffLimits(
-                limits.patch_bytes,
-                limits.patch_files,
-                limits.patch_hunks,
-                limits.patch_line_bytes,
-                limits.patch_name_bytes,
-            ),
+        declared = next((each for each in self.manifest.artifacts if each.id == self.candidate_id), None)
+        return (
+            FileObservation("", self.artifact_limit, FileState.UNDECLARED)
+            if declared is None
+            else self.artifact(declared)
         )
 
 
-class Check(NamedTuple):
+C_contra = TypeVar("C_contra", bound=Case, contravariant=True)
+
+
+class Check(NamedTuple, Generic[C_contra]):
     """One rule of the engine: its id, what it looks at, the type of its evidence, the kinds it emits, and how."""
 
     id: str
     meaning: str
     evidence_type: str
     kinds: tuple[FactKind, ...]
-    run: Callable[[Case], Iterator[Emission]]
-    asked: Callable[[Case], Asked]
+    run: Callable[[C_contra], Iterator[Emission]]
+    asked: Callable[[C_contra], Asked]
+
+
+AnyCheck = Check[Any]
+"""A check of whatever backend."""
 
 
 def unread_reason(seen: FileObservation) -> str:

@@ -9,7 +9,7 @@ Invariants:
 import traceback
 from collections.abc import Iterable, Sequence
 
-from idkmesh_rules.checks.check import Case, Check, Emission, Key, Unjudged
+from idkmesh_rules.checks.check import AnyCheck, Case, Emission, Key, Unjudged
 from idkmesh_rules.model.evaluation import CheckCrash
 from idkmesh_rules.model.facts import FactKind, FactStore, KindFacts, Origin, Row, Unknown, Value
 
@@ -65,7 +65,7 @@ def _origin_order(origin: Origin) -> tuple[str, str, int, str]:
     return (origin.check, origin.locator, origin.line or 0, origin.pointer or "")
 
 
-def collect(checks: Sequence[Check], case: Case) -> tuple[FactStore, tuple[CheckCrash, ...]]:
+def collect(checks: Sequence[AnyCheck], case: Case) -> tuple[FactStore, tuple[CheckCrash, ...]]:
     """Run all checks and return the frozen store and the crashes, in the order of the checks. Raises nothing of theirs."""
     kinds: dict[str, _KindUnderWay] = {}
     crashes: list[CheckCrash] = []
@@ -83,7 +83,7 @@ def collect(checks: Sequence[Check], case: Case) -> tuple[FactStore, tuple[Check
     return FactStore({name: kinds[name].freeze() for name in sorted(kinds)}), tuple(crashes)
 
 
-def _run(check: Check, case: Case, kinds: dict[str, _KindUnderWay]) -> None:
+def _run(check: AnyCheck, case: Case, kinds: dict[str, _KindUnderWay]) -> None:
     judged: dict[str, set[Key]] = {kind.name: set() for kind in check.kinds}
     emissions: Iterable[Emission] = check.run(case)
     for kind, row, origin in emissions:

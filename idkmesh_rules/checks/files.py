@@ -114,12 +114,12 @@ def _fault(declared: str | None, seen: FileObservation) -> str | None:
 
 
 def _artifacts(case: Case) -> Iterator[Emission]:
-    wanted, limit, check = case.plan.candidate_artifact_id, case.plan.max_candidate_bytes, "artifact-digest"
+    wanted, check = case.candidate_id, "artifact-digest"
     for position, artifact in enumerate(case.manifest.artifacts):
         role = "candidate" if artifact.id == wanted else "artifact"
-        row = _row(role, artifact.id, artifact.digest, case.observations[artifact.locator, limit])
+        row = _row(role, artifact.id, artifact.digest, case.artifact(artifact))
         yield Emission(CANDIDATE_FILE, row, Origin(check, "result-manifest", pointer=f"/produced_artifacts/{position}"))
-    if case.candidate.state is FileState.UNDECLARED:
+    if wanted is not None and case.candidate.state is FileState.UNDECLARED:
         yield Emission(
             CANDIDATE_FILE,
             _row("candidate", wanted, None, case.candidate),
@@ -128,17 +128,17 @@ def _artifacts(case: Case) -> Iterator[Emission]:
 
 
 def _artifacts_asked(case: Case) -> Asked:
-    wanted = case.plan.candidate_artifact_id
-    others = {artifact.id for artifact in case.manifest.artifacts} - {wanted}
-    return {CANDIDATE_FILE.name: frozenset({("candidate", wanted), *(("artifact", name) for name in others)})}
+    wanted = case.candidate_id
+    keys = {("artifact", artifact.id) for artifact in case.manifest.artifacts if artifact.id != wanted}
+    return {CANDIDATE_FILE.name: frozenset(keys if wanted is None else {("candidate", wanted), *keys})}
 
 
 def _logs(case: Case) -> Iterator[Emission]:
-    limit, check, logs = case.plan.max_log_bytes, "log-integrity", case.manifest.logs
+    limit, check, logs = case.plan.demands.max_log_bytes, "log-integrity", case.manifest.logs
     for position, log in enumerate(logs):
         row = _row("log", f"logs/{position}", log.digest, case.observations[log.locator, limit])
         yield Emission(CANDIDATE_FILE, row, Origin(check, "result-manifest", pointer=f"/logs/{position}"))
-    required = frozenset(case.plan.required_log_types)
+    required = frozenset(case.plan.demands.required_log_types)
     for log_type in sorted(required | {log.type for log in logs}):
         count = sum(log.type == log_type for log in logs)
         place = (
@@ -148,7 +148,7 @@ def _logs(case: Case) -> Iterator[Emission]:
 
 
 def _logs_asked(case: Case) -> Asked:
-    types = {*case.plan.required_log_types, *(log.type for log in case.manifest.logs)}
+    types = {*case.plan.demands.required_log_types, *(log.type for log in case.manifest.logs)}
     return {
         CANDIDATE_FILE.name: frozenset(("log", f"logs/{position}") for position in range(len(case.manifest.logs))),
         LOG_COVERAGE.name: frozenset((log_type,) for log_type in types),

@@ -5,9 +5,10 @@ exactly one change set leaves its files and paths incomplete, so that no rule ov
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 
-from idkmesh_rules.checks.check import Asked, Case, Check, Emission, Unjudged
-from idkmesh_rules.diff import Patch, second_opinion
+from idkmesh_rules.checks.check import Asked, Case, Check, Emission, Unjudged, unread_reason
+from idkmesh_rules.diff import DiffLimits, Patch, read_patch, second_opinion
 from idkmesh_rules.model.facts import (
     Category,
     FactKind,
@@ -128,7 +129,29 @@ PATCH_PATH = FactKind(
 )
 
 
-def _readable(case: Case) -> Patch | Unjudged:
+class PatchCase(Case):
+    """What the checks of a unified-diff evaluation may look at besides: the candidate read as a patch."""
+
+    @cached_property
+    def patch(self) -> Patch | Unjudged:
+        """The candidate's bytes read as a patch, once; or why there are no bytes to read."""
+        seen = self.candidate
+        if seen.data is None or seen.digest is None:
+            return Unjudged(f"not parsed: {unread_reason(seen)}")
+        limits = self.limits
+        return read_patch(
+            seen.data,
+            DiffLimits(
+                limits.patch_bytes,
+                limits.patch_files,
+                limits.patch_hunks,
+                limits.patch_line_bytes,
+                limits.patch_name_bytes,
+            ),
+        )
+
+
+def _readable(case: PatchCase) -> Patch | Unjudged:
     """The patch if it was read whole, else why its files and paths can't be judged."""
     patch = case.patch
     if isinstance(patch, Unjudged) or patch.problem is None:
@@ -136,7 +159,7 @@ def _readable(case: Case) -> Patch | Unjudged:
     return Unjudged(f"not parsed: the patch is refused ({patch.problem.reason})")
 
 
-def _structure(case: Case) -> Iterator[Emission]:
+def _structure(case: PatchCase) -> Iterator[Emission]:
     patch, locator = case.patch, case.candidate.locator
     yield Emission(PATCH_STRUCTURE, *_structure_row(patch, locator, case.limits.second_opinion_bytes))
     readable = _readable(case)
@@ -177,13 +200,13 @@ def _structure_row(patch: Patch | Unjudged, locator: str, opinion_bytes: int) ->
     return (True, None, None, None, *counts, *prose, opinion.verdict, opinion.reason), Origin(_STRUCTURE, locator)
 
 
-def _structure_asked(case: Case) -> Asked:
+def _structure_asked(case: PatchCase) -> Asked:
     patch = _readable(case)
     files = patch if isinstance(patch, Unjudged) else frozenset((number,) for number in range(len(patch.files)))
     return {PATCH_STRUCTURE.name: frozenset({()}), PATCH_FILE.name: files}
 
 
-def _scope(case: Case) -> Iterator[Emission]:
+def _scope(case: PatchCase) -> Iterator[Emission]:
     patch, unit = _readable(case), case.work_unit
     if isinstance(patch, Unjudged):
         return
@@ -204,7 +227,7 @@ def _scope(case: Case) -> Iterator[Emission]:
         yield Emission(PATCH_PATH, row, Origin("patch-scope", locator, line=line))
 
 
-def _scope_asked(case: Case) -> Asked:
+def _scope_asked(case: PatchCase) -> Asked:
     patch = _readable(case)
     if isinstance(patch, Unjudged):
         return {PATCH_PATH.name: patch}

@@ -6,7 +6,8 @@ read leaves each demand unknown, never absent (design: patch-grammar, *What come
 
 from collections.abc import Iterator
 
-from idkmesh_rules.checks.check import Asked, Case, Check, Emission, Unjudged
+from idkmesh_rules.checks.check import Asked, Check, Emission, Unjudged
+from idkmesh_rules.checks.patch import PatchCase
 from idkmesh_rules.diff import find_line
 from idkmesh_rules.model.facts import (
     Category,
@@ -48,9 +49,9 @@ REQUIREMENT_LINE = FactKind(
 )
 
 
-def _lines(case: Case) -> Iterator[Emission]:
+def _lines(case: PatchCase) -> Iterator[Emission]:
     patch, check = case.patch, "required-lines"
-    for demand in case.plan.required_lines:
+    for demand in case.plan.demands.required_lines:
         key = (demand.side, demand.match, demand.text)
         if isinstance(patch, Unjudged) or patch.problem is not None:
             gone = Unknown(patch.reason if isinstance(patch, Unjudged) else "not parsed: the patch is refused")
@@ -67,7 +68,7 @@ def _lines(case: Case) -> Iterator[Emission]:
             )
 
 
-def _lines_asked(case: Case) -> Asked:
+def _lines_asked(case: PatchCase) -> Asked:
     backend = case.plan.document.value["backend"]
     demands = (
         ("added", "whole", "required_added_text"),

@@ -6,10 +6,10 @@ worker that carries the verifier's id is the worker's.
 
 from idkmesh_rules.contracts.schema import shorten
 from idkmesh_rules.errors import Problem, Refusal
-from idkmesh_rules.model.documents import EvaluatorPlan, ResultManifest, WorkUnit
+from idkmesh_rules.model.documents import AnyPlan, ResultManifest, WorkUnit
 
 
-def check_plan_binding(unit: WorkUnit, plan: EvaluatorPlan) -> None:
+def check_plan_binding(unit: WorkUnit, plan: AnyPlan) -> None:
     """Invariant 2: the plan is bound to exactly this WorkUnit and source revision; else Refusal `binding-drift`."""
     bound = plan.binding
     pairs = [
@@ -32,7 +32,7 @@ def check_plan_binding(unit: WorkUnit, plan: EvaluatorPlan) -> None:
         raise Refusal("binding-drift", "the plan is bound to another WorkUnit than the one given", problems=problems)
 
 
-def check_validator_sets(unit: WorkUnit, plan: EvaluatorPlan, implemented: frozenset[str], bundle: str) -> None:
+def check_validator_sets(unit: WorkUnit, plan: AnyPlan, implemented: frozenset[str], bundle: str) -> None:
     """Invariant 3: plan's set = WorkUnit's required set = what the bundle implements; else Refusal `validator-set-mismatch`."""
     planned, required = frozenset(plan.required_validator_ids), unit.required_validator_ids
     problems = [
@@ -68,7 +68,7 @@ def _difference(
     ]
 
 
-def check_independence(unit: WorkUnit, plan: EvaluatorPlan, manifest: ResultManifest) -> None:
+def check_independence(unit: WorkUnit, plan: AnyPlan, manifest: ResultManifest) -> None:
     """Invariant 4: the verifier isn't the worker; else Refusal `verifier-is-worker`, the worker's fault: it chose its id."""
     demanded = unit.independent_from_worker or plan.requires_distinct_verifier
     if demanded and manifest.worker.id == plan.verifier.id:

@@ -11,6 +11,7 @@ from idkmesh_rules.contracts.schema import check_schema, shorten
 from idkmesh_rules.errors import ContractError, Problem
 from idkmesh_rules.model.documents import (
     Agent,
+    AnyPlan,
     Artifact,
     Binding,
     BundlePin,
@@ -18,6 +19,7 @@ from idkmesh_rules.model.documents import (
     EvaluatorPlan,
     EvidenceRequirement,
     Log,
+    PatchDemands,
     RequiredLine,
     ResultManifest,
     Validator,
@@ -105,7 +107,7 @@ def plan_schema(document: Document) -> str:
     )
 
 
-def read_evaluator_plan(document: Document) -> EvaluatorPlan | None:
+def read_evaluator_plan(document: Document) -> AnyPlan | None:
     """The plan in `document`; None for a valid plan of a backend that this version doesn't evaluate."""
     schema = plan_schema(document)
     check_schema(document, schema)
@@ -136,12 +138,14 @@ def read_evaluator_plan(document: Document) -> EvaluatorPlan | None:
         value["verifier"],
         value["policy"]["require_verifier_distinct_from_worker"],
         tuple(value["required_validator_ids"]),
-        value["candidate_artifact_id"],
-        backend["max_candidate_bytes"],
-        backend["max_log_bytes"],
-        tuple(backend.get("required_log_types", ())),
-        _required_lines(backend),
         _pin(value.get("extensions", {})),
+        PatchDemands(
+            value["candidate_artifact_id"],
+            backend["max_candidate_bytes"],
+            backend["max_log_bytes"],
+            tuple(backend.get("required_log_types", ())),
+            _required_lines(backend),
+        ),
     )
 
 

@@ -6,7 +6,7 @@ that no check can come to believe it (design: contracts, *Evaluator sovereignty*
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 
 class Document(NamedTuple):
@@ -128,8 +128,26 @@ class RequiredLine(NamedTuple):
     text: str
 
 
-class EvaluatorPlan(NamedTuple):
-    """A unified-diff plan (0.2, 0.3 or 0.4): the verifier's own expectations, bound to one WorkUnit."""
+class PatchDemands(NamedTuple):
+    """What a unified-diff plan (0.2, 0.3 or 0.4) asks of a patch."""
+
+    candidate_artifact_id: str
+    max_candidate_bytes: int
+    max_log_bytes: int
+    required_log_types: tuple[str, ...]
+    required_lines: tuple[RequiredLine, ...]
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The texts that a hidden plan keeps to the verifier, in the plan's order."""
+        return tuple(line.text for line in self.required_lines)
+
+
+D = TypeVar("D", bound=PatchDemands)
+
+
+class EvaluatorPlan(NamedTuple, Generic[D]):
+    """The verifier's own expectations, bound to one WorkUnit: what all plans share, and what this backend demands."""
 
     document: Document
     id: str
@@ -141,9 +159,9 @@ class EvaluatorPlan(NamedTuple):
     verifier_value: Mapping[str, Any]
     requires_distinct_verifier: bool
     required_validator_ids: tuple[str, ...]
-    candidate_artifact_id: str
-    max_candidate_bytes: int
-    max_log_bytes: int
-    required_log_types: tuple[str, ...]
-    required_lines: tuple[RequiredLine, ...]
     pin: BundlePin
+    demands: D
+
+
+AnyPlan = EvaluatorPlan[Any]
+"""A plan of whatever backend."""

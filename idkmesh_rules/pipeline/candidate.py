@@ -1,19 +1,18 @@
 """The candidate's side: the worker's claim, and the facts that the checks take from the candidate's files.
 
-Invariants: a manifest below the candidate root is read as the candidate's other files are, links refused; every declared
-file is looked at once, what decides first; nothing of the worker's words but the claim itself reaches a check.
+Invariants: a manifest below the candidate root is read as the candidate's other files are, links refused; nothing of the
+worker's words but the claim itself reaches a check.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from idkmesh_rules.checks import Case, Check, collect
+from idkmesh_rules.checks import AnyCheck, collect
 from idkmesh_rules.contracts.binding import check_independence
 from idkmesh_rules.contracts.readers import read_result_manifest
 from idkmesh_rules.contracts.strict_json import read_document
 from idkmesh_rules.errors import ContractError, Problem, Refusal
-from idkmesh_rules.model.documents import EvaluatorPlan, ResultManifest
+from idkmesh_rules.model.documents import ResultManifest
 from idkmesh_rules.model.evaluation import CheckCrash
 from idkmesh_rules.model.facts import FactStore
 from idkmesh_rules.model.limits import Limits
@@ -21,6 +20,7 @@ from idkmesh_rules.model.observation import FileObservation, FileState
 from idkmesh_rules.observe.control import read_control_file
 from idkmesh_rules.observe.reader import CandidateReader
 from idkmesh_rules.observe.sovereignty import CandidateRoot
+from idkmesh_rules.pipeline.backends import BACKENDS, Look
 from idkmesh_rules.pipeline.contract import Contract
 
 
@@ -36,7 +36,7 @@ def observe_candidate(
     root: CandidateRoot,
     result_manifest: Path,
     contract: Contract,
-    checks: tuple[Check, ...],
+    checks: tuple[AnyCheck, ...],
     limits: Limits,
     digests: dict[str, str],
 ) -> Seen:
@@ -47,8 +47,9 @@ def observe_candidate(
     with root.reader(limits.candidate_bytes) as reader:
         manifest = _manifest(root, result_manifest, reader, limits, digests)
         check_independence(contract.unit, contract.plan, manifest)
-        observations = _observations(reader, manifest, contract.plan, limits)
-    return Seen(manifest, *collect(checks, Case(contract.unit, manifest, contract.plan, observations, limits)))
+        look = Look(contract.unit, manifest, contract.plan, reader, limits)
+        case = BACKENDS[contract.plan.backend].observe(look)
+    return Seen(manifest, *collect(checks, case))
 
 
 def _manifest(
@@ -75,23 +76,6 @@ def _manifest(
             fault="worker",
             problems=error.problems,
         ) from None
-
-
-def _observations(
-    reader: CandidateReader, manifest: ResultManifest, plan: EvaluatorPlan, limits: Limits
-) -> Mapping[tuple[str, int], FileObservation]:
-    """Look once at each declared locator under each limit that applies to it, at what decides first.
-
-    Of the candidate one byte more than a patch may have is kept, so that its reader can say that it has too many.
-    """
-    candidate, most = plan.candidate_artifact_id, plan.max_candidate_bytes
-    artifacts = sorted(manifest.artifacts, key=lambda artifact: artifact.id != candidate)
-    wanted = {(artifact.locator, most): limits.patch_bytes + 1 for artifact in artifacts if artifact.id == candidate}
-    for key in [(log.locator, plan.max_log_bytes) for log in manifest.logs] + [
-        (one.locator, most) for one in artifacts
-    ]:
-        wanted.setdefault(key, 0)
-    return {(locator, limit): reader.observe(locator, limit, keep) for (locator, limit), keep in wanted.items()}
 
 
 def _no_manifest(path: Path, seen: FileObservation) -> Refusal:

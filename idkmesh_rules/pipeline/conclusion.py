@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from idkmesh_rules.checks import Check
+from idkmesh_rules.checks import AnyCheck
 from idkmesh_rules.contracts.digest import bytes_digest
 from idkmesh_rules.model.evaluation import Evaluation, Finding
 from idkmesh_rules.model.facts import FactStore
@@ -27,7 +27,7 @@ from idkmesh_rules.result.verification import EvidenceFile, Measured, Subject, n
 def conclude(
     contract: Contract,
     seen: Seen,
-    checks: tuple[Check, ...],
+    checks: tuple[AnyCheck, ...],
     measured: Callable[[], Measured],
     *,
     output: Path | None,
@@ -48,9 +48,7 @@ def conclude(
     facts_digest = bytes_digest(facts[:-1])
     decided = file_bytes(decision_document(decision, rules.bundle, rules.parameters, facts_digest))
     decision_digest = bytes_digest(decided[:-1])
-    mask = (
-        hidden_mask(tuple(line.text for line in plan.required_lines)) if plan.hidden and not reveal_hidden else reveal
-    )
+    mask = hidden_mask(plan.demands.secrets) if plan.hidden and not reveal_hidden else reveal
     findings = _findings(decision, contract, store, mask, most_findings)
     subject = Subject(unit, seen.manifest, plan)
     files = {} if output is None else _evidence_files(contract, seen, checks, facts, decided)
@@ -106,7 +104,7 @@ def _findings(decision: Decision, contract: Contract, store: FactStore, mask: Ma
 
 
 def _evidence_files(
-    contract: Contract, seen: Seen, checks: tuple[Check, ...], facts: bytes, decided: bytes
+    contract: Contract, seen: Seen, checks: tuple[AnyCheck, ...], facts: bytes, decided: bytes
 ) -> dict[str, bytes]:
     crashes = {crash.check: crash for crash in seen.crashes}
     files = {"facts.json": facts, "decision.json": decided}
@@ -118,7 +116,7 @@ def _evidence_files(
     return files
 
 
-def _evidence_file(path: str, data: bytes, checks: tuple[Check, ...]) -> EvidenceFile:
+def _evidence_file(path: str, data: bytes, checks: tuple[AnyCheck, ...]) -> EvidenceFile:
     check = next((check for check in checks if path == f"evidence/{check.id}.json"), None)
     if check is not None:
         return EvidenceFile(path, check.evidence_type, bytes_digest(data), check.meaning)

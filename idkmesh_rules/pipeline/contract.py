@@ -13,7 +13,7 @@ from idkmesh_rules.contracts.hidden import masked
 from idkmesh_rules.contracts.readers import read_evaluator_plan, read_work_unit
 from idkmesh_rules.contracts.strict_json import read_document
 from idkmesh_rules.errors import ContractError, Problem, Refusal
-from idkmesh_rules.model.documents import Document, EvaluatorPlan, WorkUnit
+from idkmesh_rules.model.documents import AnyPlan, Document, WorkUnit
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.observe.control import ControlFile, read_control_file
 from idkmesh_rules.pipeline.rules import Rules, read_rules
@@ -23,7 +23,7 @@ class Contract(NamedTuple):
     """The verifier's side of an evaluation: WorkUnit, plan and rules, each read and fitting the others."""
 
     unit: WorkUnit
-    plan: EvaluatorPlan
+    plan: AnyPlan
     rules: Rules
 
     @property
@@ -124,7 +124,7 @@ def _document(
     return document
 
 
-def _plan(document: Document, *, reveal: bool) -> EvaluatorPlan:
+def _plan(document: Document, *, reveal: bool) -> AnyPlan:
     try:
         plan = read_evaluator_plan(document)
     except ContractError as error:

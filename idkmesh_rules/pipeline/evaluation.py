@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from idkmesh_rules.checks import UNIFIED_DIFF_CHECKS
+from idkmesh_rules.checks import checks_of
 from idkmesh_rules.errors import Refusal
 from idkmesh_rules.model.evaluation import Evaluation
 from idkmesh_rules.model.limits import Limits
@@ -50,7 +50,7 @@ def evaluate(
     require_pin: bool = False,
     reveal_hidden: bool = False,
 ) -> Evaluation:
-    """Evaluate a unified-diff candidate and return the decision with all that carries it.
+    """Evaluate a candidate and return the decision with all that carries it.
 
     Nothing of the candidate is executed, applied or believed. With `output_dir`, which must not exist, the evidence is
     written there, whole or not at all; `durable` syncs it to disk first. `bundle` is the id of a shipped rule bundle or a
@@ -73,11 +73,12 @@ def evaluate(
         contract = run.contract(
             root, Path(work_unit), Path(evaluator_plan), bundle, require_pin=require_pin, reveal=reveal_hidden
         )
-        seen = observe_candidate(root, Path(result_manifest), contract, UNIFIED_DIFF_CHECKS, run.limits, run.digests)
+        checks = checks_of(contract.plan.backend)
+        seen = observe_candidate(root, Path(result_manifest), contract, checks, run.limits, run.digests)
         return conclude(
             contract,
             seen,
-            UNIFIED_DIFF_CHECKS,
+            checks,
             run.measured,
             output=output,
             durable=durable,

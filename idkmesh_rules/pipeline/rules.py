@@ -9,19 +9,18 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from idkmesh_rules.checks import unified_diff_kinds
+from idkmesh_rules.checks import backend_kinds
 from idkmesh_rules.contracts.digest import bytes_digest
 from idkmesh_rules.contracts.readers import EXTENSION
 from idkmesh_rules.errors import PolicyError, Problem, Refusal
 from idkmesh_rules.model.bundle import Bundle, Floor
-from idkmesh_rules.model.documents import BundlePin, EvaluatorPlan
-from idkmesh_rules.model.facts import FactKind, Value
+from idkmesh_rules.model.documents import AnyPlan, BundlePin
+from idkmesh_rules.model.facts import Value
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.observe.control import ControlFile, read_control_file
+from idkmesh_rules.pipeline.backends import BACKENDS
 from idkmesh_rules.policy import bind_parameters, floor_for, load_bundle
 from idkmesh_rules.resources import proven_bundles, shipped_bundle, shipped_bundle_ids
-
-_OWN_BUNDLE = {"unified_diff": "unified-diff"}
 
 
 class Rules(NamedTuple):
@@ -33,7 +32,7 @@ class Rules(NamedTuple):
 
 
 def read_rules(
-    plan: EvaluatorPlan, asked: Path | str | None, limits: Limits, digests: dict[str, str], *, require_pin: bool
+    plan: AnyPlan, asked: Path | str | None, limits: Limits, digests: dict[str, str], *, require_pin: bool
 ) -> Rules:
     """Find, read and check the bundle that a plan is decided by; raises Refusal. `digests` gets the bundle's digest.
 
@@ -91,9 +90,9 @@ def read_rules(
     return Rules(control, bundle, parameters)
 
 
-def _bundle_file(plan: EvaluatorPlan, asked: Path | str | None) -> Path:
+def _bundle_file(plan: AnyPlan, asked: Path | str | None) -> Path:
     if asked is None:
-        name = plan.pin.id or _OWN_BUNDLE[plan.backend]
+        name = plan.pin.id or BACKENDS[plan.backend].bundle
         directory = shipped_bundle(name)
     else:
         directory = (shipped_bundle(asked) if isinstance(asked, str) else None) or Path(asked)
@@ -114,7 +113,7 @@ def _bundle_file(plan: EvaluatorPlan, asked: Path | str | None) -> Path:
     return directory / "bundle.yaml"
 
 
-def _check_pin(pin: BundlePin, digest: str, control: ControlFile, plan: EvaluatorPlan, *, require_pin: bool) -> None:
+def _check_pin(pin: BundlePin, digest: str, control: ControlFile, plan: AnyPlan, *, require_pin: bool) -> None:
     if pin.digest is None and require_pin:
         raise Refusal(
             "bundle-unpinned",
@@ -144,20 +143,14 @@ def shipped_parameter(bundle_id: str, name: str) -> Value:
 
 
 @cache
-def backend_kinds() -> Mapping[str, FactKind]:
-    """The fact kinds of the unified-diff backend, collected once."""
-    return unified_diff_kinds()
-
-
-@cache
 def backend_floor(backend: str) -> Floor:
     """The floor of a backend, compiled once."""
-    return floor_for(backend, backend_kinds())
+    return floor_for(backend, backend_kinds(backend))
 
 
 @lru_cache(maxsize=16)
 def _load(data: bytes, name: str) -> Bundle:
-    return load_bundle(data, name, backend_kinds(), tree=proven_bundles().get(bytes_digest(data)))
+    return load_bundle(data, name, backend_kinds, tree=proven_bundles().get(bytes_digest(data)))
 
 
 @lru_cache(maxsize=64)

@@ -4,9 +4,10 @@ Invariants: a leaf's form decides which keys it may have; singleton kinds take `
 an empty scope means, and nobody else does (design: facts-and-policy, *Rule bundle language v1*).
 """
 
+from collections.abc import Callable
 from collections.abc import Mapping as Table
 
-from idkmesh_rules.model.bundle import Combination, Condition, Demand, Form, Leaf, OnEmpty, Operand, Operator
+from idkmesh_rules.model.bundle import BACKENDS, Combination, Condition, Demand, Form, Leaf, OnEmpty, Operand, Operator
 from idkmesh_rules.model.facts import FactKind, Field, FieldType
 from idkmesh_rules.policy import schema
 from idkmesh_rules.policy.demands import DemandReader
@@ -27,10 +28,31 @@ _OPTIONAL = {
 _COUNTED = Field("count", FieldType.INT)
 
 
+class BackendKinds:
+    """The fact kinds that the conditions of one bundle may speak of: those of its backend."""
+
+    def __init__(self, backend: str, kinds: Callable[[str], Table[str, FactKind]]) -> None:
+        # Where the header names no backend, that was said; what a kind of any backend means is still known.
+        self._backends = (backend,) if backend in BACKENDS else BACKENDS
+        self._kinds = kinds
+
+    def get(self, name: str) -> FactKind | None:
+        """The kind of this name, or None."""
+        return next((found for each in self._backends if (found := self._kinds(each).get(name))), None)
+
+    def hint(self, name: str) -> str:
+        """What to do about a name that no kind of the backend has."""
+        others = [each for each in BACKENDS if each not in self._backends and name in self._kinds(each)]
+        if others:
+            return f"it is a kind of the backend {' and '.join(others)}; this bundle is for {self._backends[0]}"
+        known = [known for each in self._backends for known in self._kinds(each)]
+        return suggest(name, known) or "idkrules facts --catalog lists them"
+
+
 class ConditionReader:
     """Reads the conditions of one bundle over the fact kinds of its backend."""
 
-    def __init__(self, problems: Problems, kinds: Table[str, FactKind], operands: OperandReader) -> None:
+    def __init__(self, problems: Problems, kinds: BackendKinds, operands: OperandReader) -> None:
         self._problems = problems
         self._kinds = kinds
         self._operands = operands
@@ -150,7 +172,7 @@ class ConditionReader:
             self._problems.add(
                 node.mark,
                 f"there is no fact kind {shown(name)}",
-                suggest(name, self._kinds) or "idkrules facts --catalog lists them",
+                self._kinds.hint(name),
             )
         return kind
 

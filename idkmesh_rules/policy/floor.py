@@ -4,7 +4,7 @@ Invariants: a floor is code, in the forms that bundles have, so that no file and
 lenient as their purpose allows (a bundle may be stricter, never looser); a backend without a floor can't decide at all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from idkmesh_rules.errors import PolicyError, Problem
 from idkmesh_rules.model.bundle import Demand, Floor, Form, Leaf, OnEmpty, Operator
@@ -19,10 +19,11 @@ _REQUIRED: _Demands = {"required": True}
 
 def floor_for(backend: str, kinds: Mapping[str, FactKind]) -> Floor:
     """The floor of a backend over its fact kinds; raises `PolicyError` when the backend has none."""
-    if backend != "unified_diff":
+    leaves = _FLOORS.get(backend)
+    if leaves is None:
         hint = "a bundle for it can't be evaluated by this version"
         raise PolicyError((Problem(f"the backend {shown(backend)} has no floor", hint=hint),))
-    return Floor(backend, _unified_diff(kinds))
+    return Floor(backend, leaves(kinds))
 
 
 def _unified_diff(kinds: Mapping[str, FactKind]) -> tuple[Leaf, ...]:
@@ -55,6 +56,9 @@ def _unified_diff(kinds: Mapping[str, FactKind]) -> tuple[Leaf, ...]:
         every("required-lines-present", "requirement.line", {}, {"present": True}, OnEmpty.FAIL),
         one("worker-succeeded", "worker.status", {"status": "succeeded"}),
     )
+
+
+_FLOORS: Mapping[str, Callable[[Mapping[str, FactKind]], tuple[Leaf, ...]]] = {"unified_diff": _unified_diff}
 
 
 def _demands(kind: FactKind, asked: _Demands) -> tuple[Demand, ...]:

@@ -5,6 +5,7 @@ follow-on; the digest is that of the raw bytes, so that a comment is part of wha
 """
 
 import re
+from collections.abc import Callable
 from collections.abc import Mapping as Table
 from hashlib import sha256
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from idkmesh_rules.model.bundle import BACKENDS, Bundle, Condition, Mark, Parameter, ParameterType, Validator
 from idkmesh_rules.model.facts import FactKind
 from idkmesh_rules.policy import schema
-from idkmesh_rules.policy.conditions import ConditionReader, condition_names
+from idkmesh_rules.policy.conditions import BackendKinds, ConditionReader, condition_names
 from idkmesh_rules.policy.names import Named, check_names
 from idkmesh_rules.policy.operands import OperandReader, parameter_value
 from idkmesh_rules.policy.parsed import from_json
@@ -29,8 +30,12 @@ _OWN_CHECKS = ("floor", "escalate")
 _VALIDATOR = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
 
 
-def load_bundle(data: bytes, name: str, kinds: Table[str, FactKind], *, tree: list[Any] | None = None) -> Bundle:
-    """Read a rule bundle written for the fact kinds `kinds`; `name` is how messages call the file.
+KindsOf = Callable[[str], Table[str, FactKind]]
+"""From the name of a backend to its fact kinds by name."""
+
+
+def load_bundle(data: bytes, name: str, kinds: KindsOf, *, tree: list[Any] | None = None) -> Bundle:
+    """Read a rule bundle, which may speak of the kinds of its own backend; `name` is how messages call the file.
 
     `tree` is what `parsed.to_json` made of the same bytes when they passed all checks before: then the YAML isn't read
     again, and conditions that can't matter are not looked for again.
@@ -53,7 +58,7 @@ def load_bundle(data: bytes, name: str, kinds: Table[str, FactKind], *, tree: li
 class _Loader:
     """One pass over the top level of a bundle."""
 
-    def __init__(self, top: Mapping, problems: Problems, kinds: Table[str, FactKind]) -> None:
+    def __init__(self, top: Mapping, problems: Problems, kinds: KindsOf) -> None:
         self._problems = problems
         self._top = schema.Entries(
             top,
@@ -68,9 +73,10 @@ class _Loader:
         """The bundle; raises `PolicyError` when any of it is wrong."""
         self._version()
         header = self._header()
+        kinds = BackendKinds(header[3], self._kinds)
         parameters = self._parameters()
         operands = OperandReader(self._problems, parameters)
-        reader = ConditionReader(self._problems, self._kinds, operands)
+        reader = ConditionReader(self._problems, kinds, operands)
         conditions, marks = self._conditions(reader)
         validators, mentions = self._validators()
         escalate = self._escalate()

@@ -7,7 +7,7 @@ fixed order; no time, host or engine version inside (design: outputs, *facts.jso
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from idkmesh_rules.checks import Check
+from idkmesh_rules.checks import AnyCheck
 from idkmesh_rules.contracts.digest import canonical_bytes
 from idkmesh_rules.model.documents import Document
 from idkmesh_rules.model.evaluation import CheckCrash
@@ -31,7 +31,7 @@ def facts_document(store: FactStore, backend: str, documents: Iterable[Document]
     }
 
 
-def evidence_document(check: Check, store: FactStore, crash: CheckCrash | None) -> dict[str, Any]:
+def evidence_document(check: AnyCheck, store: FactStore, crash: CheckCrash | None) -> dict[str, Any]:
     """evidence/<check>.json: what one check looked at and the facts that it emitted."""
     value: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,

@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from idkmesh_rules._version import __version__
-from idkmesh_rules.checks import Check
+from idkmesh_rules.checks import AnyCheck
 from idkmesh_rules.contracts.readers import EXTENSION
 from idkmesh_rules.model.bundle import Bundle
-from idkmesh_rules.model.documents import EvaluatorPlan, ResultManifest, WorkUnit
+from idkmesh_rules.model.documents import AnyPlan, ResultManifest, WorkUnit
 from idkmesh_rules.model.evaluation import Finding
 from idkmesh_rules.model.facts import FactStore, Unknown
 from idkmesh_rules.model.proof import Decision, ProofNode, Recommendation, Status, causes
@@ -34,7 +34,7 @@ class Subject(NamedTuple):
 
     unit: WorkUnit
     manifest: ResultManifest
-    plan: EvaluatorPlan
+    plan: AnyPlan
 
 
 class EvidenceFile(NamedTuple):
@@ -80,7 +80,7 @@ def verification_result(
     findings: tuple[Finding, ...],
     notes: tuple[str, ...],
     evidence: tuple[EvidenceFile, ...],
-    checks: tuple[Check, ...],
+    checks: tuple[AnyCheck, ...],
     facts_digest: str,
     decision_digest: str,
     measured: Measured,
@@ -160,7 +160,7 @@ def _independence(subject: Subject) -> dict[str, Any]:
 
 
 def _checks(
-    subject: Subject, decision: Decision, bundle: Bundle, findings: tuple[Finding, ...], checks: tuple[Check, ...]
+    subject: Subject, decision: Decision, bundle: Bundle, findings: tuple[Finding, ...], checks: tuple[AnyCheck, ...]
 ) -> Iterator[dict[str, Any]]:
     types = {validator.id: validator.type for validator in subject.unit.validators}
     for outcome in decision.validators:
@@ -182,7 +182,7 @@ def _check(
     node: ProofNode,
     kinds: set[str],
     findings: tuple[Finding, ...],
-    checks: tuple[Check, ...],
+    checks: tuple[AnyCheck, ...],
 ) -> dict[str, Any]:
     blamed = () if node.value is Truth.TRUE else causes(node)
     value = {

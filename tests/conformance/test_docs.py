@@ -131,10 +131,10 @@ def test_the_python_lines_run(tmp_path: Path) -> None:
 def test_the_yaml_lines_are_of_the_language() -> None:
     """The README's excerpt is below the floor, and that is all that is wrong with it."""
     header = 'schema_version: "1.0"\nbundle: {id: excerpt, version: 1.0.0, owner: readme, backend: unified_diff}\n'
-    from idkmesh_rules.checks import unified_diff_kinds
+    from idkmesh_rules.checks import backend_kinds
     from idkmesh_rules.policy import load_bundle
 
-    bundle = load_bundle((header + blocks("yaml")[0]).encode(), "README.md", unified_diff_kinds())
+    bundle = load_bundle((header + blocks("yaml")[0]).encode(), "README.md", backend_kinds)
     assert list(bundle.validators) == ["independent-review"]
 
 

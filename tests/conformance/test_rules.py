@@ -42,9 +42,9 @@ def refused(case: Bundle, **options: Any) -> Refusal:
 
 
 REFUSALS: dict[str, tuple[Callable[[Bundle], dict[str, Any]], str]] = {
-    "a bundle of another backend": (
+    "kinds of another backend": (
         lambda b: {"bundle": rules(b, lambda text: text.replace("backend: unified_diff", "backend: workspace"))},
-        "bundle-backend",
+        "bundle-invalid",
     ),
     "no such id": (lambda b: {"bundle": "unified-dif"}, "bundle-unknown"),
     "no such directory": (lambda b: {"bundle": b.place / "nowhere"}, "bundle-unknown"),

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from idkmesh_rules.checks import UNIFIED_DIFF_CHECKS, collect, unified_diff_kinds
+from idkmesh_rules.checks import backend_kinds, checks_of, collect
 from idkmesh_rules.checks.check import Asked, Case, Check, Emission, Unjudged
 from idkmesh_rules.model.facts import Category, FactKind, Field, FieldType, FindingTemplate, Origin, Severity, Unknown
 from idkmesh_rules.pipeline import evaluation as use_case
@@ -125,13 +125,13 @@ def test_what_the_checks_emit_is_what_their_kinds_declare(tmp_path: Path, patch:
 
     evaluation = make(tmp_path / "case", edit).evaluate()
     assert_lawful(evaluation.store)
-    assert {facts.kind.name for facts in evaluation.store} == set(unified_diff_kinds())
+    assert {facts.kind.name for facts in evaluation.store} == set(backend_kinds("unified_diff"))
 
 
 def test_kinds_are_declared_once_and_told_completely() -> None:
-    names = [field.name for kind in unified_diff_kinds().values() for field in kind.fields]
+    names = [field.name for kind in backend_kinds("unified_diff").values() for field in kind.fields]
     assert len(names) > 50
-    for kind in unified_diff_kinds().values():
+    for kind in backend_kinds("unified_diff").values():
         assert kind.meaning.endswith(".")
         assert all(field.meaning for field in kind.fields), kind.name
         assert all((field.type is FieldType.ENUM) == bool(field.values) for field in kind.fields)
@@ -139,7 +139,7 @@ def test_kinds_are_declared_once_and_told_completely() -> None:
             assert set(law.fields) <= set(kind.index)
 
 
-@pytest.mark.parametrize("position", range(len(UNIFIED_DIFF_CHECKS)))
+@pytest.mark.parametrize("position", range(len(checks_of("unified_diff"))))
 def test_whichever_check_crashes_nothing_is_accepted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, position: int
 ) -> None:
@@ -149,9 +149,9 @@ def test_whichever_check_crashes_nothing_is_accepted(
         raise RuntimeError("on purpose")
         yield
 
-    checks = [*UNIFIED_DIFF_CHECKS]
+    checks = [*checks_of("unified_diff")]
     checks[position] = checks[position]._replace(run=crash)
-    monkeypatch.setattr(use_case, "UNIFIED_DIFF_CHECKS", tuple(checks))
+    monkeypatch.setattr(use_case, "checks_of", lambda backend: tuple(checks))
     evaluation = make(tmp_path / "case").evaluate(output_dir=tmp_path / "out")
     assert evaluation.recommendation.value == "insufficient_evidence"
     assert evaluation.status.value == "error"
@@ -165,7 +165,8 @@ def test_a_crash_reaches_stderr_as_a_bug(tmp_path: Path) -> None:
     code = (
         "import sys; from idkmesh_rules.pipeline import evaluation as e\n"
         "broken = {'patch-scope': {'run': lambda case: 1 / 0}}\n"
-        "e.UNIFIED_DIFF_CHECKS = tuple(c._replace(**broken.get(c.id, {})) for c in e.UNIFIED_DIFF_CHECKS)\n"
+        "true = e.checks_of\n"
+        "e.checks_of = lambda name: tuple(c._replace(**broken.get(c.id, {})) for c in true(name))\n"
         "from idkmesh_rules.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     run = subprocess.run(

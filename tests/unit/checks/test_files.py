@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from idkmesh_rules.checks.check import Case
 from idkmesh_rules.checks.files import ARTIFACT_CHECK, CANDIDATE_FILE, LOG_CHECK
+from idkmesh_rules.checks.patch import PatchCase
 from idkmesh_rules.contracts.readers import read_evaluator_plan, read_result_manifest, read_work_unit
 from idkmesh_rules.contracts.strict_json import read_document
 from idkmesh_rules.model.facts import Unknown
@@ -17,7 +17,7 @@ from tests.support.bundles import make
 UNREADABLE = "the file changed while it was being read"
 
 
-def case(place: Path, seen: FileObservation, edit: Any = lambda draft: None) -> Case:
+def case(place: Path, seen: FileObservation, edit: Any = lambda draft: None) -> PatchCase:
     """The honest bundle, with one observation for every file."""
     bundle = make(place, edit)
     read = [
@@ -27,9 +27,10 @@ def case(place: Path, seen: FileObservation, edit: Any = lambda draft: None) -> 
     plan = read_evaluator_plan(read[2])
     assert plan is not None
     manifest = read_result_manifest(read[1])
-    locators = [(artifact.locator, plan.max_candidate_bytes) for artifact in manifest.artifacts]
-    locators += [(log.locator, plan.max_log_bytes) for log in manifest.logs]
-    return Case(
+    demands = plan.demands
+    locators = [(artifact.locator, demands.max_candidate_bytes) for artifact in manifest.artifacts]
+    locators += [(log.locator, demands.max_log_bytes) for log in manifest.logs]
+    return PatchCase(
         read_work_unit(read[0]), manifest, plan, {key: seen._replace(locator=key[0]) for key in locators}, Limits()
     )
 

@@ -105,7 +105,7 @@ def test_every_plan_version_is_read(version: str) -> None:
     plan = read_evaluator_plan(document(PLANS[version]))
     assert (plan is None) == version.startswith("0.1")
     if plan is not None:
-        assert {(line.side, line.match) for line in plan.required_lines} == {
+        assert {(line.side, line.match) for line in plan.demands.required_lines} == {
             "0.2": {("added", "whole")},
             "0.3": {("added", "substring")},
             "0.4": {("added", "substring"), ("removed", "substring")},
@@ -377,7 +377,7 @@ def test_0_1_plans_needed_no_log_types() -> None:
     value = edited(edited(PLAN, "/verifier/adapter_version", "0.1"), "/backend/required_log_types", ...)
     plan = read_evaluator_plan(document(value))
     assert plan is not None
-    assert plan.required_log_types == ()
+    assert plan.demands.required_log_types == ()
 
 
 def test_all_violations_are_told_at_once() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from idkmesh_rules.checks import unified_diff_kinds
+from idkmesh_rules.checks import backend_kinds
 from idkmesh_rules.errors import PolicyError
 from idkmesh_rules.model.bundle import Bundle, Combination, Demand, Floor, Form, Leaf, OnEmpty, Operator
 from idkmesh_rules.model.facts import FactKind
@@ -30,7 +30,7 @@ def bundle(*conditions: str, parameters: str = "") -> Bundle:
     names = [text.split(":", 1)[0] for text in conditions if not text.startswith("+")]
     body = "".join(f"  {text.removeprefix('+')}\n" for text in conditions)
     text = f"{HEAD}{parameters}conditions:\n{body}validators:\n  check: {{all: [{', '.join(names)}]}}\n"
-    return load_bundle(text.encode(), "bundle.yaml", KINDS)
+    return load_bundle(text.encode(), "bundle.yaml", lambda _: KINDS)
 
 
 GRANTED = {
@@ -169,7 +169,7 @@ def test_conditions_of_another_validator_count() -> None:
         "conditions:\n  a: {every: box.item, must: {sound: true}, on_empty: pass}\n  b: {some: box.item}\n"
         "validators:\n  first: {all: [a]}\n  second: {all: [b]}\n"
     )
-    loaded = load_bundle(text.encode(), "bundle.yaml", KINDS)
+    loaded = load_bundle(text.encode(), "bundle.yaml", lambda _: KINDS)
     assert prove_floor(loaded, Floor("unified_diff", (SOUND,)), {}) == ()
 
 
@@ -178,7 +178,7 @@ def test_an_escalation_proves_nothing() -> None:
         "conditions:\n  a: {one: box.lid, must: {shut: true}}\n  b: {some: box.item}\n"
         "validators:\n  first: {all: [b]}\nescalate: [a]\n"
     )
-    loaded = load_bundle(text.encode(), "bundle.yaml", KINDS)
+    loaded = load_bundle(text.encode(), "bundle.yaml", lambda _: KINDS)
     assert len(prove_floor(loaded, Floor("unified_diff", (SHUT,)), {})) == 1
 
 
@@ -193,9 +193,9 @@ def test_a_wide_must_is_proved_demand_by_demand() -> None:
     text = SHIPPED.decode()
     start, end = text.index("  # It changes something."), text.index("  # No text stands around")
     text = (text[:start] + text[end:]).replace("must: {well_formed: true}", WIDE).replace(", patch-not-empty", "")
-    loaded = load_bundle(text.encode(), "bundle.yaml", DIFF)
+    loaded = load_bundle(text.encode(), "bundle.yaml", lambda _: DIFF)
     assert prove_floor(loaded, FLOOR, bind_parameters(loaded, {})) == ()
-    loaded = load_bundle(text.replace("files: {at_least: 1}, ", "").encode(), "bundle.yaml", DIFF)
+    loaded = load_bundle(text.replace("files: {at_least: 1}, ", "").encode(), "bundle.yaml", lambda _: DIFF)
     (problem,) = prove_floor(loaded, FLOOR, bind_parameters(loaded, {}))
     assert "which demands patch-not-empty: " in problem.message
 
@@ -229,13 +229,13 @@ def test_more_ways_than_are_followed_prove_nothing() -> None:
     assert "which demands shut: " in problem.message
 
 
-DIFF = unified_diff_kinds()
+DIFF = backend_kinds("unified_diff")
 SHIPPED = (shipped_bundle("unified-diff") / "bundle.yaml").read_bytes()  # type: ignore[operator]
 FLOOR = floor_for("unified_diff", DIFF)
 
 
 def test_the_shipped_bundle_is_at_or_above_the_floor() -> None:
-    loaded = load_bundle(SHIPPED, "bundle.yaml", DIFF)
+    loaded = load_bundle(SHIPPED, "bundle.yaml", lambda _: DIFF)
     assert prove_floor(loaded, FLOOR, bind_parameters(loaded, {})) == ()
 
 
@@ -266,7 +266,7 @@ WEAKENED = {
 def test_a_weakened_bundle_is_refused_at_its_condition(old: str, new: str, part: str) -> None:
     text = SHIPPED.decode()
     assert text.count(old) == 1
-    loaded = load_bundle(text.replace(old, new).encode(), "bundle.yaml", DIFF)
+    loaded = load_bundle(text.replace(old, new).encode(), "bundle.yaml", lambda _: DIFF)
     problems = prove_floor(loaded, FLOOR, bind_parameters(loaded, {}))
     assert [f"which demands {part}: " in problem.message for problem in problems] == [True]
     assert loaded.conditions[part].mark.line == problems[0].line
@@ -275,20 +275,20 @@ def test_a_weakened_bundle_is_refused_at_its_condition(old: str, new: str, part:
 def test_a_split_authority_is_as_good_as_the_whole() -> None:
     parts = "must: {allowed: true, writable: true, forbidden: false, reserved: false}"
     text = SHIPPED.decode().replace("must: {authorized: true}", parts)
-    loaded = load_bundle(text.encode(), "bundle.yaml", DIFF)
+    loaded = load_bundle(text.encode(), "bundle.yaml", lambda _: DIFF)
     assert prove_floor(loaded, FLOOR, bind_parameters(loaded, {})) == ()
 
 
 def test_an_invariant_makes_up_for_an_absent_field() -> None:
     """A regular file has a size, so that it is within the limit if it isn't over it."""
     text = SHIPPED.decode().replace("within_limit: true", "within_limit: {not: false}")
-    loaded = load_bundle(text.encode(), "bundle.yaml", DIFF)
+    loaded = load_bundle(text.encode(), "bundle.yaml", lambda _: DIFF)
     assert prove_floor(loaded, FLOOR, bind_parameters(loaded, {})) == ()
 
 
 def test_each_part_of_the_floor_is_needed() -> None:
     """Dropping any condition that states a part of the floor is found, so none is implied by accident."""
-    loaded = load_bundle(SHIPPED, "bundle.yaml", DIFF)
+    loaded = load_bundle(SHIPPED, "bundle.yaml", lambda _: DIFF)
     for part in FLOOR.leaves:
         conditions = {name: rule for name, rule in loaded.conditions.items() if name != part.name}
         assert not any(isinstance(rule, Combination) for rule in conditions.values())

@@ -29,7 +29,7 @@ escalate: []
 
 
 def load(text: str):
-    return load_bundle(text.encode(), "bundle.yaml", KINDS)
+    return load_bundle(text.encode(), "bundle.yaml", lambda _: KINDS)
 
 
 def expected_places(marked: str) -> tuple[str, list[tuple[int, int]]]:
@@ -460,7 +460,7 @@ def test_a_directive_is_refused():
 
 def test_bytes_that_are_not_utf_8_are_placed_in_characters():
     with pytest.raises(PolicyError) as caught:
-        load_bundle('a: "é"\nü: '.encode() + b"\xff\n", "bundle.yaml", KINDS)
+        load_bundle('a: "é"\nü: '.encode() + b"\xff\n", "bundle.yaml", lambda _: KINDS)
     (problem,) = caught.value.problems
     assert (problem.line, problem.column) == (2, 4)
     assert "byte 0xff is not UTF-8" in problem.message
@@ -468,7 +468,7 @@ def test_bytes_that_are_not_utf_8_are_placed_in_characters():
 
 def test_a_file_over_its_limit_is_not_parsed():
     with pytest.raises(PolicyError, match="more than the 1048576"):
-        load_bundle(b"#" * ((1 << 20) + 1), "bundle.yaml", KINDS)
+        load_bundle(b"#" * ((1 << 20) + 1), "bundle.yaml", lambda _: KINDS)
 
 
 @pytest.mark.parametrize(
@@ -529,3 +529,25 @@ def test_a_long_chain_of_combinations_is_refused():
     chain = "".join(f"  r{n}: {{all: [r{n + 1}]}}\n" for n in range(5000)) + "  r5000: {some: box.item}\n"
     with pytest.raises(PolicyError, match="r0 combines conditions more than 32 deep"):
         load(edit(("  few:", chain + "  few:"), (", few]", ", few, r0]")))
+
+
+OTHERS = {"unified_diff": {}, "workspace": KINDS, "exact_json": {}}
+
+
+def test_a_kind_of_another_backend_is_called_one() -> None:
+    with pytest.raises(PolicyError) as caught:
+        load_bundle(BASE.encode(), "bundle.yaml", OTHERS.__getitem__)
+    told = [str(problem) for problem in caught.value.problems if "box.lid" in problem.message]
+    assert told == [
+        'bundle.yaml:6:19: there is no fact kind "box.lid" '
+        "(it is a kind of the backend workspace; this bundle is for unified_diff)"
+    ]
+    text = BASE.replace("backend: unified_diff", "backend: workspace")
+    assert load_bundle(text.encode(), "bundle.yaml", OTHERS.__getitem__).backend == "workspace"
+
+
+def test_a_wrong_backend_is_the_only_mistake_told() -> None:
+    text = BASE.replace("backend: unified_diff", "backend: workspce")
+    with pytest.raises(PolicyError) as caught:
+        load_bundle(text.encode(), "bundle.yaml", OTHERS.__getitem__)
+    assert [problem.line for problem in caught.value.problems] == [2]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from idkmesh_rules.checks import unified_diff_kinds
+from idkmesh_rules.checks import backend_kinds
 from idkmesh_rules.model.bundle import Mark
 from idkmesh_rules.policy import load_bundle
 from idkmesh_rules.policy.parsed import from_json, to_json
@@ -15,10 +15,10 @@ def test_a_proven_bundle_is_the_bundle_in_the_file(name: str) -> None:
     place = shipped_bundle(name)
     assert place is not None
     data = (place / "bundle.yaml").read_bytes()
-    read = load_bundle(data, "bundle.yaml", unified_diff_kinds())
+    read = load_bundle(data, "bundle.yaml", backend_kinds)
     tree = proven_bundles()[read.digest]
     assert from_json(tree) == read_yaml(data, "bundle.yaml")[0]
-    kept = load_bundle(data, "bundle.yaml", unified_diff_kinds(), tree=tree)
+    kept = load_bundle(data, "bundle.yaml", backend_kinds, tree=tree)
     assert kept == read
     assert [condition.mark for condition in kept.conditions.values()] == [
         condition.mark for condition in read.conditions.values()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from idkmesh_rules.checks import unified_diff_kinds
+from idkmesh_rules.checks import backend_kinds
 from idkmesh_rules.model.bundle import Leaf
 from idkmesh_rules.policy import load_bundle
 from idkmesh_rules.policy.spelling import leaf_text
@@ -250,7 +250,7 @@ DIFF_HEAD = (
 
 def load_over_patches(condition: str) -> Leaf:
     text = DIFF_HEAD + condition + "\nvalidators:\n  check: {all: [it]}\n"
-    loaded = load_bundle(text.encode(), "bundle.yaml", unified_diff_kinds()).conditions["it"]
+    loaded = load_bundle(text.encode(), "bundle.yaml", backend_kinds).conditions["it"]
     assert isinstance(loaded, Leaf)
     return loaded
 

@@ -1,0 +1,42 @@
+"""What a backend is to an evaluation: which rules decide by default, and how the candidate is looked at.
+
+Invariants: the use cases speak of a backend only through this value, so that another one is another entry in this table
+(and in those of its plan reader, its checks and its floor); what a backend needs is imported when it is asked for.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from idkmesh_rules.checks import Case
+from idkmesh_rules.model.documents import AnyPlan, ResultManifest, WorkUnit
+from idkmesh_rules.model.limits import Limits
+from idkmesh_rules.observe.reader import CandidateReader
+
+
+class Look(NamedTuple):
+    """What a backend looks at the candidate with: the documents, a reader of the root, and the bounds."""
+
+    unit: WorkUnit
+    manifest: ResultManifest
+    plan: AnyPlan
+    reader: CandidateReader
+    limits: Limits
+
+
+class Backend(NamedTuple):
+    """A backend: its name, the id of its shipped rule bundle, and the function that looks at a candidate for its checks."""
+
+    name: str
+    bundle: str
+    observe: Callable[[Look], Case]
+
+
+def _observe_patch(look: Look) -> Case:
+    from idkmesh_rules.pipeline.observing import patch_case
+
+    return patch_case(look)
+
+
+BACKENDS = {
+    "unified_diff": Backend("unified_diff", "unified-diff", _observe_patch),
+}
