@@ -13,7 +13,7 @@ from typing import Any
 
 from idkmesh_rules._version import __version__
 from idkmesh_rules.checks import backend_kinds, kinds_of_all
-from idkmesh_rules.checks.catalog import catalogue_page, facts_schema
+from idkmesh_rules.checks.catalog import catalogue, catalogue_page, facts_schema
 from idkmesh_rules.diff import REASONS
 from idkmesh_rules.model.bundle import BACKENDS
 from idkmesh_rules.model.reasons import REFUSALS
@@ -29,7 +29,7 @@ def generated() -> dict[str, str]:
     """Path below the repository root → content of every generated file."""
     kinds = tuple(kinds_of_all().values())
     return {
-        "docs/facts.md": catalogue_page(kinds),
+        "docs/facts.md": catalogue_page(catalogue()),
         "docs/reasons.md": _reasons(),
         "policies/proven.json": json.dumps({"engine_version": __version__, "bundles": dict(_proven())}) + "\n",
         "schemas/facts-1.schema.json": json.dumps(facts_schema(kinds, BACKENDS), indent=2, ensure_ascii=False) + "\n",

@@ -42,6 +42,11 @@ def backend_kinds(backend: str) -> Mapping[str, FactKind]:
     return {kind.name: kind for check in checks_of(backend) for kind in check.kinds}
 
 
+def backend_names() -> tuple[str, ...]:
+    """The backends that this version evaluates."""
+    return tuple(_CHECKS)
+
+
 def kinds_of_all() -> Mapping[str, FactKind]:
     """The fact kinds of all backends by name."""
     return {name: kind for backend in _CHECKS for name, kind in backend_kinds(backend).items()}

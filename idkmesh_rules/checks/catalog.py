@@ -1,8 +1,9 @@
 """The fact catalogue as a JSON Schema and as a page, both made from the kinds' own declarations: nothing is listed twice."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
+from idkmesh_rules.checks.backends import backend_names, checks_of
 from idkmesh_rules.model.facts import FactKind, Field, FieldType
 
 _TYPES: dict[FieldType, dict[str, Any]] = {
@@ -11,6 +12,32 @@ _TYPES: dict[FieldType, dict[str, Any]] = {
     FieldType.STRING: {"type": "string"},
     FieldType.DIGEST: {"type": "string", "pattern": r"^sha256:[0-9a-f]{64}$(?!\n)"},
 }
+
+
+class Entry(NamedTuple):
+    """A kind with the checks that emit it and the backends in which they do."""
+
+    kind: FactKind
+    checks: tuple[str, ...]
+    backends: tuple[str, ...]
+
+
+def catalogue() -> tuple[Entry, ...]:
+    """Every declared kind, by name."""
+    emitters = [
+        (kind, check.id, backend) for backend in backend_names() for check in checks_of(backend) for kind in check.kinds
+    ]
+    kinds = {kind.name: kind for kind, _check, _backend in emitters}
+    return tuple(
+        [
+            Entry(
+                kind,
+                tuple(dict.fromkeys(check for emitted, check, _backend in emitters if emitted.name == name)),
+                tuple(dict.fromkeys(backend for emitted, _check, backend in emitters if emitted.name == name)),
+            )
+            for name, kind in sorted(kinds.items())
+        ]
+    )
 
 
 def facts_schema(kinds: Iterable[FactKind], backends: Iterable[str]) -> dict[str, Any]:
@@ -46,22 +73,27 @@ def facts_schema(kinds: Iterable[FactKind], backends: Iterable[str]) -> dict[str
     }
 
 
-def catalogue_page(kinds: Iterable[FactKind]) -> str:
-    """The catalogue as Markdown: each kind with its meaning, fields, invariants and default finding."""
+def catalogue_page(entries: Iterable[Entry]) -> str:
+    """The catalogue as Markdown: each kind with its meaning, who emits it, fields, invariants and default finding."""
     lines = [
         "# Fact catalogue",
         "",
         "Made from the declarations beside the checks (`make docs`); do not edit by hand. Key fields are **bold**.",
         "A field marked *optional* may be known to be absent; any other field may be unknown, with a reason, but for keys.",
     ]
-    for kind in sorted(kinds, key=lambda kind: kind.name):
+    for kind, checks, backends in entries:
         told = kind.finding
-        lines += ["", f"## `{kind.name}`", "", kind.meaning, "", "| field | type | meaning |", "|---|---|---|"]
+        emitted = f"Emitted by {_listed(checks)} in {_listed(backends)}."
+        lines += ["", f"## `{kind.name}`", "", kind.meaning, emitted, "", "| field | type | meaning |", "|---|---|---|"]
         lines += [f"| {_name(field)} | {_spelled(field)} | {field.meaning} |" for field in kind.fields]
         lines += ["", f"Default finding: {told.severity.value}, {told.category.value}: “{told.summary}”."]
         if kind.invariants:
             lines += ["Invariants: " + "; ".join(invariant.text for invariant in kind.invariants) + "."]
     return "\n".join(lines) + "\n"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _name(field: Field) -> str:

@@ -42,7 +42,7 @@ def read_rules(
     digests["rule-bundle"] = bytes_digest(control.data)
     _check_pin(plan.pin, digests["rule-bundle"], control, plan, require_pin=require_pin)
     try:
-        bundle = _load(control.data, str(control.path))
+        bundle = loaded(control.data, str(control.path))
     except PolicyError as error:
         raise Refusal("bundle-invalid", "the rule bundle is wrong", problems=error.problems) from None
     try:
@@ -95,9 +95,7 @@ def _bundle_file(plan: AnyPlan, asked: Path | str | None) -> Path:
         name = plan.pin.id or BACKENDS[plan.backend].bundle
         directory = shipped_bundle(name)
     else:
-        directory = (shipped_bundle(asked) if isinstance(asked, str) else None) or Path(asked)
-        name = str(asked)
-        directory = directory if directory.is_dir() else None
+        name, directory = str(asked), bundle_directory(asked)
     if directory is None:
         raise Refusal(
             "bundle-unknown",
@@ -111,6 +109,12 @@ def _bundle_file(plan: AnyPlan, asked: Path | str | None) -> Path:
             ),
         )
     return directory / "bundle.yaml"
+
+
+def bundle_directory(asked: Path | str) -> Path | None:
+    """The directory of a bundle that is asked for by the id of a shipped one or by path; None if there is none."""
+    directory = (shipped_bundle(asked) if isinstance(asked, str) else None) or Path(asked)
+    return directory if directory.is_dir() else None
 
 
 def _check_pin(pin: BundlePin, digest: str, control: ControlFile, plan: AnyPlan, *, require_pin: bool) -> None:
@@ -139,7 +143,7 @@ def shipped_parameter(bundle_id: str, name: str) -> Value:
     if directory is None:
         raise KeyError(bundle_id)
     path = directory / "bundle.yaml"
-    return _load(path.read_bytes(), str(path)).parameters[name].default
+    return loaded(path.read_bytes(), str(path)).parameters[name].default
 
 
 @cache
@@ -149,7 +153,8 @@ def backend_floor(backend: str) -> Floor:
 
 
 @lru_cache(maxsize=16)
-def _load(data: bytes, name: str) -> Bundle:
+def loaded(data: bytes, name: str) -> Bundle:
+    """The bundle in `data`, read once a process for the same bytes; raises PolicyError with every mistake."""
     return load_bundle(data, name, backend_kinds, tree=proven_bundles().get(bytes_digest(data)))
 
 

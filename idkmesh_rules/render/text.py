@@ -5,7 +5,6 @@ Invariants: at most 80 columns where words allow it; everything that came from a
 
 import json
 import re
-import textwrap
 from typing import TYPE_CHECKING
 
 from idkmesh_rules.contracts.digest import canonical_bytes
@@ -14,16 +13,16 @@ from idkmesh_rules.model.evaluation import CheckCrash, Evaluation, Finding
 from idkmesh_rules.model.proof import Recommendation, Status
 from idkmesh_rules.model.reasons import REFUSALS
 from idkmesh_rules.model.text import printable
+from idkmesh_rules.render.layout import GREEN, MAGENTA, RED, YELLOW, painted, problem_lines, wrapped
 from idkmesh_rules.result.refusal import refusal_document
 
 if TYPE_CHECKING:
     from idkmesh_rules.pipeline.contract import Contract
 
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-_WIDTH = 80
 _SHOWN = 10
 _MARKS = {Status.PASSED: "✓", Status.FAILED: "✗", Status.INCONCLUSIVE: "?", Status.ERROR: "!"}
-_COLOURS = {Status.PASSED: "32", Status.FAILED: "31", Status.INCONCLUSIVE: "33", Status.ERROR: "35"}
+_COLOURS = {Status.PASSED: GREEN, Status.FAILED: RED, Status.INCONCLUSIVE: YELLOW, Status.ERROR: MAGENTA}
 _OUTCOME = {
     Recommendation.ACCEPT: Status.PASSED,
     Recommendation.REJECT: Status.FAILED,
@@ -37,17 +36,17 @@ def evaluation_text(evaluation: Evaluation, *, colour: bool) -> str:
     result = evaluation.result
     outcome = evaluation.recommendation.value
     subject = printable(f"{result['work_unit_id']} version {result['work_unit_version']}, attempt {result['attempt']}")
-    lines = [f"{_painted(outcome, _OUTCOME[evaluation.recommendation], colour)}  {subject}"]
+    lines = [f"{painted(outcome, _COLOURS[_OUTCOME[evaluation.recommendation]], colour)}  {subject}"]
     statuses = [(check["id"], Status(check["status"])) for check in result["checks"]]
     for name, status in statuses:
-        lines.append(f"  {_painted(_MARKS[status], status, colour)} {printable(name)}: {status.value}")
+        lines.append(f"  {painted(_MARKS[status], _COLOURS[status], colour)} {printable(name)}: {status.value}")
         mine = [finding for finding in evaluation.findings if finding.validator == name]
         for finding in mine[:_SHOWN]:
-            lines += _wrapped(f"{finding.condition}: {finding.summary}{_place(finding)}", 6)
+            lines += wrapped(f"{finding.condition}: {finding.summary}{_place(finding)}", 6)
         if len(mine) > _SHOWN:
-            lines += _wrapped(f"… and {len(mine) - _SHOWN} more findings", 6)
+            lines += wrapped(f"… and {len(mine) - _SHOWN} more findings", 6)
     for finding in [finding for finding in evaluation.findings if finding.validator == "escalate"][:_SHOWN]:
-        lines += _wrapped(f"! {finding.condition}: {finding.summary}{_place(finding)}", 2)
+        lines += wrapped(f"! {finding.condition}: {finding.summary}{_place(finding)}", 2)
     bundle = evaluation.bundle
     lines += [
         f"  rules     {bundle.id} {bundle.version}",
@@ -57,7 +56,7 @@ def evaluation_text(evaluation: Evaluation, *, colour: bool) -> str:
     if evaluation.output_dir is not None:
         lines.append(f"  evidence  {printable(str(evaluation.output_dir), 4096)}")
     for note in evaluation.notes:
-        lines += _wrapped(note, 2)
+        lines += wrapped(note, 2)
     return "\n".join(lines)
 
 
@@ -70,15 +69,13 @@ def refusal_text(refusal: Refusal, *, colour: bool) -> str:
     """Why there is no verdict, where, whose fault that is, and what to do."""
     status = Status.FAILED if refusal.fault == "worker" else Status.ERROR
     lines = [
-        f"{_painted('refused', status, colour)}  {refusal.reason} (fault: {refusal.fault}): {printable(refusal.message)}"
+        f"{painted('refused', _COLOURS[status], colour)}  {refusal.reason} (fault: {refusal.fault}): {printable(refusal.message)}"
     ]
     for problem in refusal.problems:
-        lines += _wrapped(printable(str(problem), 2000), 2)
-        if problem.source_line is not None and problem.column is not None:
-            lines += _caret(problem.source_line, problem.column)
+        lines += problem_lines(problem, 2)
     known = REFUSALS.get(refusal.reason)
     if known is not None:
-        lines += _wrapped(f"→ {known.remedy}", 2)
+        lines += wrapped(f"→ {known.remedy}", 2)
     return "\n".join(lines)
 
 
@@ -104,7 +101,7 @@ def contract_text(contract: "Contract") -> str:
         f"  plan      {contract.plan.document.digest}  {printable(contract.plan.id)}",
         f"  bundle    {bundle.digest}  {bundle.id} {bundle.version}",
     ]
-    return "\n".join([*lines, *(line for note in contract.notes for line in _wrapped(note, 2))])
+    return "\n".join([*lines, *(line for note in contract.notes for line in wrapped(note, 2))])
 
 
 def contract_json(contract: "Contract") -> str:
@@ -145,24 +142,3 @@ def _place(finding: Finding) -> str:
     elif origin.pointer is not None:
         where += f"#{origin.pointer}"
     return f" [{printable(where)}]" if where else ""
-
-
-def _wrapped(text: str, indent: int) -> list[str]:
-    return textwrap.wrap(
-        text,
-        _WIDTH,
-        initial_indent=" " * indent,
-        subsequent_indent=" " * (indent + 2),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def _caret(source: str, column: int) -> list[str]:
-    start = max(0, column - 40)
-    shown = printable(source[start : start + 70])
-    return [f"    {shown}", "    " + " " * len(printable(source[start : column - 1])) + "^"]
-
-
-def _painted(text: str, status: Status, colour: bool) -> str:
-    return f"\033[{_COLOURS[status]}m{text}\033[0m" if colour else text

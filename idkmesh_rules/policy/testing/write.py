@@ -28,9 +28,9 @@ def base_yaml(store: FactStore) -> str:
     return "\n".join(lines) + "\n"
 
 
-def case_yaml(name: str, edits: Iterable[Edit], expected: Expectation, comment: str = "") -> str:
-    """One case below `cases:`, with a comment above it."""
-    lines = [f"  # {comment}"] if comment else []
+def case_yaml(name: str, edits: Iterable[Edit], expected: Expectation, comment: Iterable[str] = ()) -> str:
+    """One case below `cases:`, with lines of comment above it."""
+    lines = [f"  # {line}" for line in comment]
     lines.append(f"  {name}:")
     spelled = [_edit(edit) for edit in edits]
     if spelled:

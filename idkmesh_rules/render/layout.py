@@ -1,0 +1,41 @@
+"""Lines of text for a terminal: wrapped to 80 columns, coloured if that is wanted, mistakes with source line and caret."""
+
+import textwrap
+
+from idkmesh_rules.errors import Problem
+from idkmesh_rules.model.text import printable
+
+WIDTH = 80
+RED, GREEN, YELLOW, MAGENTA, FAINT = "31", "32", "33", "35", "2"
+
+
+def wrapped(text: str, indent: int) -> list[str]:
+    """`text` in lines of at most 80 columns where words allow it; further lines are indented by two more."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + 2),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def painted(text: str, colour: str, wanted: bool) -> str:
+    """`text` in a colour, if colours are wanted."""
+    return f"\033[{colour}m{text}\033[0m" if wanted else text
+
+
+def problem_lines(problem: Problem, indent: int) -> list[str]:
+    """A mistake: its place and what is wrong, the line with a caret below the place, and what to do about it."""
+    if problem.source_line is None or problem.column is None:
+        return wrapped(printable(str(problem), 2000), indent)
+    lines = wrapped(printable(str(problem._replace(hint=None)), 2000), indent)
+    lines += _caret(problem.source_line, problem.column, " " * (indent + 2))
+    return lines + (wrapped(printable(problem.hint, 2000), indent + 2) if problem.hint else [])
+
+
+def _caret(source: str, column: int, margin: str) -> list[str]:
+    start = max(0, column - 40)
+    shown = printable(source[start : start + 70])
+    return [margin + shown, margin + " " * len(printable(source[start : column - 1])) + "^"]
