@@ -36,7 +36,7 @@ def bundle_tests(
     from idkmesh_rules.render.junit import junit_xml
     from idkmesh_rules.render.text import refusal_text
 
-    paths = report_paths(output, ("junit",))
+    paths = report_paths(output, ("junit",), "junit=PATH")
     wanted = Wanted(coverage, mutate, generate, pattern)
     code, reports = CLEAN, []
     for asked in bundles:

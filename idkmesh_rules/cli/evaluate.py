@@ -29,16 +29,26 @@ def evaluate(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but refusals, on stderr.")] = False,
     require_pin: RequirePin = False,
     reveal: Reveal = False,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--output",
+            metavar="junit=PATH|github",
+            help="Write a JUnit report besides; or GitHub annotations on stderr, and the step summary.",
+        ),
+    ] = None,
 ) -> int:
     """Look at a candidate's bytes, decide by rules, and write the evidence."""
     import sys
 
     from idkmesh_rules.cli.exits import REFUSED, REJECT
     from idkmesh_rules.cli.output import complain, emit, wants_colour
+    from idkmesh_rules.cli.reports import no_reports, wanted_reports
     from idkmesh_rules.errors import Refusal
     from idkmesh_rules.pipeline.evaluation import evaluate as run
     from idkmesh_rules.render import text
 
+    reports = wanted_reports(output, candidate_root) if output else no_reports
     try:
         evaluation = run(
             work_unit,
@@ -51,15 +61,16 @@ def evaluate(
             reveal_hidden=reveal,
         )
     except Refusal as refusal:
-        code = REJECT if refusal.fault == "worker" else REFUSED
+        code = reports(refusal, REJECT if refusal.fault == "worker" else REFUSED)
         if output_format is Format.JSON and not quiet:
             return emit(text.refusal_json(refusal), code)
         complain(text.refusal_text(refusal, colour=wants_colour(sys.stderr)))
         return code
     for crash in evaluation.crashes:
         complain(text.crash_text(crash))
+    code = reports(evaluation, evaluation.exit_code)
     if quiet:
-        return evaluation.exit_code
+        return code
     if output_format is Format.JSON:
-        return emit(text.result_json(evaluation), evaluation.exit_code)
-    return emit(text.evaluation_text(evaluation, colour=wants_colour(sys.stdout)), evaluation.exit_code)
+        return emit(text.result_json(evaluation), code)
+    return emit(text.evaluation_text(evaluation, colour=wants_colour(sys.stdout)), code)

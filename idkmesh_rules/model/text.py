@@ -5,6 +5,7 @@ Invariants:
 * What `escaped` returns has no control character, no line or paragraph separator, no lone surrogate, and nothing that is
   invisible or turns the direction of the text: all of Unicode's Cf, Bidi_Control and Default_Ignorable_Code_Point
   (Unicode 16, DerivedCoreProperties.txt), listed here so that every Python escapes the same.
+* Nor has it `##[`, which some CI systems take for a command to themselves wherever it stands in a log.
 """
 
 import re
@@ -18,8 +19,8 @@ _UNSAFE = re.compile(
 
 
 def escaped(text: str) -> str:
-    """`text` with control, bidi and invisible characters escaped."""
-    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    """`text` with control, bidi and invisible characters escaped, and no command to a CI system in it."""
+    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text).replace("##[", "#\\x23[")
 
 
 def printable(text: str, most: int = 300) -> str:

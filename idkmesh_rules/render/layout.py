@@ -1,17 +1,22 @@
 """Lines of text for a terminal: wrapped to 80 columns, coloured if that is wanted, mistakes with source line and caret."""
 
+import re
 import textwrap
 
 from idkmesh_rules.errors import Problem
 from idkmesh_rules.model.text import printable
 
 WIDTH = 80
+_COMMAND = re.compile(r"^(\s*)::")
 RED, GREEN, YELLOW, MAGENTA, FAINT = "31", "32", "33", "35", "2"
 
 
 def wrapped(text: str, indent: int) -> list[str]:
-    """`text` in lines of at most 80 columns where words allow it; further lines are indented by two more."""
-    return textwrap.wrap(
+    """`text` in lines of at most 80 columns where words allow it; further lines are indented by two more.
+
+    No line begins with `::`, which would be a command to GitHub's runner if this is printed there.
+    """
+    lines = textwrap.wrap(
         text,
         WIDTH,
         initial_indent=" " * indent,
@@ -19,6 +24,7 @@ def wrapped(text: str, indent: int) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return [_COMMAND.sub(r"\1\\x3a:", line) for line in lines]
 
 
 def painted(text: str, colour: str, wanted: bool) -> str:

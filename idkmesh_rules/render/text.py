@@ -19,7 +19,7 @@ from idkmesh_rules.result.refusal import refusal_document
 if TYPE_CHECKING:
     from idkmesh_rules.pipeline.contract import Contract
 
-_UNPRINTABLE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_UNPRINTABLE = re.compile("(?<=##)\\[|[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _SHOWN = 10
 _MARKS = {Status.PASSED: "✓", Status.FAILED: "✗", Status.INCONCLUSIVE: "?", Status.ERROR: "!"}
 _COLOURS = {Status.PASSED: GREEN, Status.FAILED: RED, Status.INCONCLUSIVE: YELLOW, Status.ERROR: MAGENTA}
@@ -128,7 +128,7 @@ def contract_json(contract: "Contract") -> str:
 
 
 def _escaped(text: str) -> str:
-    """JSON text in which no character can drive a terminal: the value is the same, the spelling is an escape."""
+    """JSON text that can drive no terminal and no CI system: the value is the same, the spelling is an escape."""
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

@@ -49,7 +49,11 @@ def escalations_of(
     if node.value is Truth.TRUE:
         for holds in causes(node):
             leaf, rows = leaves[holds.condition], holds.leaf.rows if holds.leaf else ()
-            yield from _facts_told("escalate", leaf, store, mask, [row.index for row in rows[:most]])
+            if leaf.finding is not None and leaf.finding != leaf.kind.finding:
+                yield from _facts_told("escalate", leaf, store, mask, [row.index for row in rows[:most]])
+            else:
+                # A kind's own words tell a violation, and what a person is asked about is none.
+                yield from _facts_named(leaf, store, mask, [row.index for row in rows[:most]])
             if not rows:
                 yield Finding(
                     "escalate", leaf.name, *_weight(leaf), f"{leaf.name} holds, and the rules ask for a person then"
@@ -86,6 +90,19 @@ def _facts_told(name: str, leaf: Leaf, store: FactStore, mask: Mask, positions: 
             path = printable(origin.locator, 4096)
         summary = printable(template.summary.format_map(fields))
         yield Finding(name, leaf.name, template.severity, template.category, summary, path, line, origin)
+
+
+def _facts_named(leaf: Leaf, store: FactStore, mask: Mask, positions: list[int]) -> Iterator[Finding]:
+    """One finding a fact that an escalation speaks of, by its key."""
+    facts = store[leaf.kind.name]
+    for position in positions:
+        fields, origin = _Told(facts, facts.rows[position], mask), facts.origins[position][0]
+        key = ", ".join(
+            f"{leaf.kind.fields[at].name} {fields[leaf.kind.fields[at].name]}" for at in leaf.kind.key_positions
+        )
+        summary = printable(f"{leaf.name} holds" + (f" for {leaf.kind.name} with {key}" if key else ""))
+        path = printable(fields["path"], 4096) if "path" in leaf.kind.index else None
+        yield Finding("escalate", leaf.name, Severity.INFO, leaf.kind.finding.category, summary, path, None, origin)
 
 
 def _weight(leaf: Leaf) -> tuple[Severity, Category]:
