@@ -50,7 +50,10 @@ def closest(word: str, options: Iterable[str]) -> str | None:
     """The one of `options` that `word` may have been meant to be, or None."""
     from difflib import get_close_matches  # only a mistake needs it, and every start would pay for it
 
-    return next(iter(get_close_matches(word[:64], tuple(options), n=1, cutoff=0.6)), None)
+    known = tuple(options)
+    near = get_close_matches(word[:64], known, n=1, cutoff=0.6)
+    begun = [option for option in known if len(word) > 2 and option.startswith(word)]
+    return near[0] if near else begun[0] if len(begun) == 1 else None
 
 
 def suggest(word: str, options: Iterable[str]) -> str | None:

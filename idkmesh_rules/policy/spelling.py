@@ -3,6 +3,8 @@
 Invariant: what is spelled here is for people to read; nothing parses it.
 """
 
+from collections.abc import Callable
+
 from idkmesh_rules.model.bundle import Demand, Form, Leaf, Operand, Operator, ParameterRef
 from idkmesh_rules.model.facts import FactKind, Unknown, Value
 from idkmesh_rules.policy.abstract import AbstractRow
@@ -34,9 +36,9 @@ def fact_text(kind: FactKind, row: AbstractRow) -> str:
     return f"a {kind.name} fact" + (f" with {', '.join(fields)}" if fields else "")
 
 
-def demand_text(demand: Demand) -> str:
-    """A demand as an entry of `where` or `must`."""
-    operands = [_operand(operand) for operand in demand.operands]
+def demand_text(demand: Demand, spell: Callable[[Value], str] | None = None) -> str:
+    """A demand as an entry of `where` or `must`; `spell` writes literals, by default as a sentence would show them."""
+    operands = [_operand(operand, spell) for operand in demand.operands]
     if demand.operator is Operator.IN and len(operands) == 1:
         return f"{demand.field.name}: {operands[0]}"
     listed = demand.operator in _LISTS or len(operands) > 1
@@ -44,9 +46,11 @@ def demand_text(demand: Demand) -> str:
     return f"{demand.field.name}: {{{demand.operator.value}: {value}}}"
 
 
-def _operand(operand: Operand) -> str:
+def _operand(operand: Operand, spell: Callable[[Value], str] | None = None) -> str:
     if isinstance(operand, ParameterRef):
         return f"{{parameter: {operand.name}}}"
+    if spell is not None:
+        return spell(operand)
     return str(operand).lower() if isinstance(operand, bool) else str(operand)
 
 

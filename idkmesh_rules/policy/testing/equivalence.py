@@ -1,8 +1,8 @@
 """Whether two leaves have the same value on every fact set, decided by trying small ones.
 
-Rows of a kind fall into classes by what `where` and `must` of both leaves say of them; a fact set is, as far as the two
-leaves can tell, a number of facts of each class. Their tables look only at whether a class is there, whether it is there
-twice, and, for `count`, how often; so sets with up to three facts, and with as many of one or two classes as a bound
+Facts of a kind fall into sorts by what `where` and `must` of both leaves say of them; a fact set is, as far as the two
+leaves can tell, a number of facts of each sort. Their tables look only at whether a sort is there, whether it is there
+twice, and, for `count`, how often; so sets with up to three facts, and with as many of one or two sorts as a bound
 speaks of, tell two leaves apart if any set does.
 
 Invariant: equivalence is claimed only if it holds for all those sets; where rows can't be listed, or a parameter leaves
@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from itertools import combinations, combinations_with_replacement, product
 from typing import NamedTuple
 
-from idkmesh_rules.model.bundle import Form, Leaf, ParameterRef
+from idkmesh_rules.model.bundle import Form, Leaf, Operator, ParameterRef
+from idkmesh_rules.model.facts import FactKind
 from idkmesh_rules.model.truth import Truth
 from idkmesh_rules.policy.abstract import AbstractRow, Conjunction, TooManyRows, Unknowns, atoms, rows
 from idkmesh_rules.policy.scan import Scan, negated
@@ -42,8 +43,14 @@ class _Judge(NamedTuple):
         return row.conjunction(self.where), row.conjunction(self.must)
 
 
-_Class = tuple[tuple[Truth, Truth], tuple[Truth, Truth]]
-_Set = tuple[tuple[_Class, int], ...]
+class _Sort(NamedTuple):
+    """Facts that neither leaf can tell apart: what each says of them, and their key, where the leaves pin all of it."""
+
+    said: tuple[tuple[Truth, Truth], tuple[Truth, Truth]]
+    key: tuple[object, ...] | None
+
+
+_Set = tuple[tuple[_Sort, int], ...]
 
 
 def equivalent(first: Leaf, second: Leaf) -> bool:
@@ -56,40 +63,60 @@ def equivalent(first: Leaf, second: Leaf) -> bool:
         known = rows(first.kind, wanted, unknowns=Unknowns.ANY)
     except TooManyRows:
         return False
-    classes = tuple(dict.fromkeys([(judges[0].says(row), judges[1].says(row)) for row in known]))
+    sorts = tuple(
+        dict.fromkeys([_Sort((judges[0].says(row), judges[1].says(row)), _pinned(first.kind, row)) for row in known])
+    )
     numbers = sorted({bound + step for leaf in (first, second) for bound in _numbers(leaf) for step in (-1, 0, 1)})
     most = 1 if first.kind.singleton else _MOST_AT_ONCE
     return all(
         _value(judges[0], 0, facts, complete) is _value(judges[1], 1, facts, complete)
-        for facts in _sets(classes, numbers, most)
+        for facts in _sets(sorts, numbers, most)
+        if _possible(facts)
         for complete in (True, False)
     )
 
 
-def _sets(classes: tuple[_Class, ...], numbers: list[int], most: int) -> Iterator[_Set]:
+def _pinned(kind: FactKind, row: AbstractRow) -> tuple[object, ...] | None:
+    """The key of a fact, if a demand for one literal is true of each field of it: there is at most one such fact."""
+    exact = {
+        atom.field: atom.operands[0]
+        for atom, truth in row.truths.items()
+        if truth is Truth.TRUE and atom.operator is Operator.IN and len(atom.operands) == 1
+    }
+    names = [kind.fields[position].name for position in kind.key_positions]
+    return tuple([exact[name] for name in names]) if all(name in exact for name in names) else None
+
+
+def _possible(facts: _Set) -> bool:
+    """Whether no two facts of a set would share a key."""
+    keys = [sort.key for sort, number in facts for _ in range(min(number, 2)) if sort.key is not None]
+    return len(set(keys)) == len(keys)
+
+
+def _sets(sorts: tuple[_Sort, ...], numbers: list[int], most: int) -> Iterator[_Set]:
     for size in range(most + 1):
-        for chosen in combinations_with_replacement(classes, size):
+        for chosen in combinations_with_replacement(sorts, size):
             yield tuple([(each, 1) for each in chosen])
     if most > 1:
         many = [number for number in numbers if number > 0]
-        for one in classes:
+        for one in sorts:
             for number in many:
                 yield ((one, number),)
-        for (one, other), (here, there) in product(combinations(classes, 2), product([1, *many], repeat=2)):
+        for (one, other), (here, there) in product(combinations(sorts, 2), product([1, *many], repeat=2)):
             yield ((one, here), (other, there))
 
 
 def _value(judge: _Judge, position: int, facts: _Set, complete: bool) -> Truth:
     if judge.leaf.form is Form.COUNT:
         # Only numbers matter here, and a bound may be too large to list as many facts.
-        sure = sum(number for each, number in facts if each[position][0] is Truth.TRUE)
-        perhaps = sum(number for each, number in facts if each[position][0] is Truth.UNKNOWN)
+        sure = sum(number for each, number in facts if each.said[position][0] is Truth.TRUE)
+        perhaps = sum(number for each, number in facts if each.said[position][0] is Truth.UNKNOWN)
         return counted(sure, sure + perhaps, complete, *_bounds(judge.leaf))
     seen = Scan()
     index = 0
     for each, number in facts:
         for _ in range(min(number, _MOST_AT_ONCE)):
-            seen.note(index, *each[position])
+            seen.note(index, *each.said[position])
             index += 1
     return judge.table(seen, complete)[0]
 

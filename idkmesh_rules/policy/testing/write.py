@@ -49,7 +49,7 @@ def _edit(edit: Edit) -> list[str]:
     if edit.repeat > 1:
         parts.append(f"repeat: {edit.repeat}")
     if edit.where:
-        parts.append(f"where: {{{', '.join(map(demand_text, edit.where))}}}")
+        parts.append(f"where: {{{', '.join(demand_text(demand, scalar) for demand in edit.where)}}}")
     if edit.action is Action.SET:
         parts.append(f"to: {{{', '.join(_fields(edit.kind, edit.values, absent=True))}}}")
     elif edit.action is Action.ADD:

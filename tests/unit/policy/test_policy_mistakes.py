@@ -538,10 +538,8 @@ def test_a_kind_of_another_backend_is_called_one() -> None:
     with pytest.raises(PolicyError) as caught:
         load_bundle(BASE.encode(), "bundle.yaml", OTHERS.__getitem__)
     told = [str(problem) for problem in caught.value.problems if "box.lid" in problem.message]
-    assert told == [
-        'bundle.yaml:6:19: there is no fact kind "box.lid" '
-        "(it is a kind of the backend workspace; this bundle is for unified_diff)"
-    ]
+    hint = "it is a kind of the backend workspace; this bundle is for unified_diff"
+    assert told == [f'bundle.yaml:6:19: there is no fact kind "box.lid" ({hint})']
     text = BASE.replace("backend: unified_diff", "backend: workspace")
     assert load_bundle(text.encode(), "bundle.yaml", OTHERS.__getitem__).backend == "workspace"
 
