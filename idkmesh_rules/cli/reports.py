@@ -94,8 +94,8 @@ def report_paths(given: Sequence[str] | None, kinds: Sequence[str], expected: st
 
 def write_report(path: Path, text: str, code: int) -> int:
     """Write a report over whatever stood there and return `code`, or 4 if that failed."""
-    staging = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
+        staging = path.with_name(f".{path.name}.{os.getpid()}.partial")
         try:
             staging.write_text(text, encoding="utf-8", errors="backslashreplace")
             staging.replace(path)
