@@ -17,9 +17,14 @@ def _data(kind: str) -> Path:
     return installed if installed.is_dir() else _PACKAGE.parent / kind
 
 
+def schema_path(name: str) -> Path:
+    """Where the shipped JSON Schema `name`, such as `rule-bundle-1`, lies."""
+    return _data("schemas") / f"{name}.schema.json"
+
+
 def schema_bytes(name: str) -> bytes:
     """The bytes of the shipped JSON Schema `name`, such as `work-unit-0.2`; raises OSError when there is none."""
-    return (_data("schemas") / f"{name}.schema.json").read_bytes()
+    return schema_path(name).read_bytes()
 
 
 def schema_names() -> tuple[str, ...]:

@@ -15,10 +15,13 @@ from idkmesh_rules._version import __version__
 
 
 class Verb(NamedTuple):
-    """A verb: the module below `cli` and its function, and an example for its help."""
+    """A verb: the module below `cli` and its function, and an example for its help.
+
+    A verb without a function is a group of verbs, the typer app `group` in its module.
+    """
 
     module: str
-    function: str
+    function: str | None
     example: str
     hidden: bool = False
 
@@ -31,6 +34,7 @@ VERBS = {
     "evaluate": Verb("evaluate", "evaluate", f"idkrules evaluate {_EVALUATE}"),
     "verify": Verb("evaluate", "evaluate", f"idkrules verify {_EVALUATE}", hidden=True),
     "validate": Verb("validate", "validate", "idkrules validate --work-unit wu.json --evaluator-plan plan.json"),
+    "new": Verb("new", None, "idkrules new bundle my-rules --owner platform-team"),
     "lint": Verb("lint", "lint", "idkrules lint policies/unified-diff"),
     "test": Verb("bundle_tests", "bundle_tests", "idkrules test policies/unified-diff --coverage --mutate"),
     "patch": Verb("patch", "patch", "idkrules patch changes.patch --allow 'docs/**'"),
@@ -57,8 +61,11 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     )
     app.callback()(_root)
     for name, verb in chosen.items():
-        function = getattr(import_module(f"idkmesh_rules.cli.{verb.module}"), verb.function)
-        app.command(name, epilog=f"Example: {verb.example}", hidden=verb.hidden)(function)
+        module, epilog = import_module(f"idkmesh_rules.cli.{verb.module}"), f"Example: {verb.example}"
+        if verb.function is None:
+            app.add_typer(module.group, name=name, epilog=epilog)
+        else:
+            app.command(name, epilog=epilog, hidden=verb.hidden)(getattr(module, verb.function))
     return app
 
 

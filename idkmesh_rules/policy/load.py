@@ -22,7 +22,9 @@ from idkmesh_rules.policy.yaml_reader import Mapping, Node, Scalar, Sequence, ch
 
 SCHEMA_VERSION = "1.0"
 
-_BUNDLE_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+BUNDLE_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+"""What a bundle may be called; match it whole."""
+
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}(-[0-9A-Za-z.-]{1,64})?")
 _CONDITION = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -121,7 +123,7 @@ class _Loader:
         entries = schema.Entries(
             body, self._problems, "bundle", required=("id", "version", "owner", "backend"), at=self._top.marks["bundle"]
         )
-        bundle_id = self._matching(entries.get("id"), _BUNDLE_ID, "a bundle id of a–z, 0–9 and -")
+        bundle_id = self._matching(entries.get("id"), BUNDLE_ID, "a bundle id of a–z, 0–9 and -")
         version = self._matching(entries.get("version"), _VERSION, "a version such as 1.0.0")
         owner_node, backend_node = entries.get("owner"), entries.get("backend")
         owner = (
