@@ -42,6 +42,8 @@ def problem_lines(problem: Problem, indent: int) -> list[str]:
 
 
 def _caret(source: str, column: int, margin: str) -> list[str]:
+    """The part of a line around a column, cut ends marked, and the caret below it."""
     start = max(0, column - 40)
-    shown = printable(source[start : start + 70])
-    return [margin + shown, margin + " " * len(printable(source[start : column - 1])) + "^"]
+    before, after = "…" if start else "", "…" if len(source) > start + 68 else ""
+    shown, ahead = printable(source[start : start + 68]), printable(source[start : column - 1])
+    return [margin + before + shown + after, margin + " " * len(before + ahead) + "^"]

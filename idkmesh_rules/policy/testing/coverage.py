@@ -7,14 +7,14 @@ value everywhere in the recorded proof is what shows it (design: facts-and-polic
 - F: it failed, and with the leaf true it doesn't.
 - U: it is unknown, and with the leaf false it fails.
 - N: the leaf doesn't apply while the validator passed.
-- An escalation is seen true, false and unknown while all validators pass.
+- An escalation is seen true, false and unknown.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from idkmesh_rules.model.bundle import Bundle, Form, Leaf, Mark, OnEmpty
-from idkmesh_rules.model.proof import Decision, ProofNode, Status
+from idkmesh_rules.model.proof import Decision, ProofNode
 from idkmesh_rules.model.truth import Truth, conjunction, disjunction
 
 ESCALATION = "escalate"
@@ -80,11 +80,10 @@ def met(bundle: Bundle, decision: Decision) -> Iterator[Obligation]:
             for obligation in _of_leaf(outcome.id, leaf):
                 if _shows(outcome.node, obligation):
                     yield obligation
-    if all(outcome.status is Status.PASSED for outcome in decision.validators):
-        for node in decision.escalations:
-            mark = bundle.conditions[node.condition].mark or bundle.mark
-            if node.value is not Truth.NOT_APPLICABLE:
-                yield Obligation(ESCALATION, node.condition, node.value, mark)
+    for node in decision.escalations:
+        mark = bundle.conditions[node.condition].mark or bundle.mark
+        if node.value is not Truth.NOT_APPLICABLE:
+            yield Obligation(ESCALATION, node.condition, node.value, mark)
 
 
 def _shows(root: ProofNode, obligation: Obligation) -> bool:

@@ -20,6 +20,7 @@ from idkmesh_rules.policy.parameters import bind_parameters
 from idkmesh_rules.policy.predicate import filled
 from idkmesh_rules.policy.testing.coverage import Obligation, met
 from idkmesh_rules.policy.testing.edits import Stage
+from idkmesh_rules.policy.testing.examples import fitting
 from idkmesh_rules.policy.testing.mutants import Mutant
 from idkmesh_rules.policy.testing.repair import consistent, fresh_key
 from idkmesh_rules.policy.testing.run import Staged, run_bare, run_case
@@ -134,11 +135,11 @@ def _edits(suite: Suite, leaf: Leaf) -> Iterator[Edit]:
     told = atoms(leaf.demands, defaults)
     fields = dict.fromkeys(kind.index[atom.field] for atom in told)
     try:
-        samples = [row.sample for row in rows(kind, told, unknowns=Unknowns.NONE)][:_MOST_ROWS]
+        wanted_rows = rows(kind, told, unknowns=Unknowns.NONE)[:_MOST_ROWS]
     except TooManyRows:
-        samples = []
+        wanted_rows = []
     values: list[dict[int, object]] = [
-        {kind.index[name]: value for name, value in sample.items()} for sample in samples
+        {kind.index[name]: fitting(row, name) for name in row.sample} for row in wanted_rows
     ]
     for row in base[:3]:
         where = _key_of(kind, row) if len(base) > 1 else ()

@@ -108,19 +108,16 @@ def test_an_inapplicable_leaf_is_shown_while_its_validator_passes() -> None:
     assert shown(bundle, open_lid)["check/blue-open N"] is None
 
 
-def test_an_escalation_has_to_be_seen_with_each_value_while_all_passes() -> None:
+def test_an_escalation_has_to_be_seen_with_each_value() -> None:
     bundle = load(
         SHUT.replace("validators", "  heavy: {some: box.item, where: {weight: {at_least: 3}}}\nvalidators")
         + "escalate: [heavy]\n"
     )
     heavy = "  heavy: {outcome: escalate, causes: [escalate/heavy], edits: [{set: box.item, to: {weight: 3}}]}\n"
-    both = "  both: {outcome: reject_candidate, edits: [{set: box.item, to: {weight: 3}}, {set: box.lid, to: {shut: false}}]}\n"
-    assert {key: case for key, case in shown(bundle, ACCEPT + both).items() if key.startswith("escalate")} == {
-        "escalate/heavy T": None,
-        "escalate/heavy F": "fine",
-        "escalate/heavy U": None,
-    }
-    assert shown(bundle, heavy)["escalate/heavy T"] == "heavy"
+    unseen = "  unseen: {outcome: escalate, causes: [escalate/heavy], edits: [{unknown: box.item}]}\n"
+    names = ("escalate/heavy T", "escalate/heavy F", "escalate/heavy U")
+    assert [shown(bundle, ACCEPT)[name] for name in names] == [None, "fine", None]
+    assert [shown(bundle, ACCEPT + heavy + unseen)[name] for name in names] == ["heavy", "fine", "unseen"]
 
 
 def test_cases_hold_exact_causes_and_what_does_not_apply() -> None:
@@ -356,7 +353,8 @@ def test_from_an_empty_page_to_everything_shown() -> None:
         "  reds-sound: {every: box.item, where: {color: red}, must: {sound: true}, on_empty: not_applicable}\n"
         "  few: {count: box.item, at_most: {parameter: most}}\n"
         "  labelled: {some: box.item, where: {label: {contains: x}}}\n"
-        "validators:\n  check: {all: [held, reds-sound, few]}\nescalate: [labelled]\n"
+        "  sources: {none: box.item, where: {name: {glob: ['src/**/[ab]?.py']}}, on_empty: pass}\n"
+        "validators:\n  check: {all: [held, reds-sound, few, sources]}\nescalate: [labelled]\n"
     )
     suite = suite_of(bundle, ACCEPT)
     cases = staged(suite, KINDS)
