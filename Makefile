@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 SEED ?= 1
 CASES ?= 20000
 
-.PHONY: help venv demo test lint types imports coverage fuzz bench fixtures docs wheel clean
+.PHONY: help venv demo test lint types imports coverage fuzz bench bench-peers fixtures docs wheel clean
 
 help:
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
 
 $(BIN)/.ready: pyproject.toml requirements-dev.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "idkmesh-rules needs Python 3.11 or newer; set PYTHON=...")'
@@ -41,7 +41,11 @@ fuzz: venv ## the differential fuzzer: make fuzz CASES=100000 SEED=7
 	$(BIN)/python -m tests.adversarial.fuzz --cases $(CASES) --seed $(SEED)
 
 bench: venv ## every benchmark, ratios printed
-	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	@for file in $(filter-out benchmarks/bench_peers.py,$(wildcard benchmarks/bench_*.py)); do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+bench-peers: venv ## the benchmark beside other policy engines, which it installs
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/requirements.txt
+	$(BIN)/python benchmarks/bench_peers.py
 
 fixtures: venv ## build fixtures/ and the self-test data anew
 	$(BIN)/python fixtures/build.py

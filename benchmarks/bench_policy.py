@@ -12,7 +12,7 @@ from idkmesh_rules.checks import backend_kinds
 from idkmesh_rules.model.bundle import Bundle
 from idkmesh_rules.model.facts import FactStore, FieldType, KindFacts, Row
 from idkmesh_rules.model.proof import Recommendation
-from idkmesh_rules.policy import bind_parameters, decide, decision_document, floor_for, load_bundle
+from idkmesh_rules.policy import bind_parameters, decide, decision_document, floor_for, judge_for, load_bundle
 from idkmesh_rules.policy.prove import prove_floor
 
 KINDS = backend_kinds("unified_diff")
@@ -92,7 +92,8 @@ def each(stores: list[FactStore], run: Callable[[FactStore], object]) -> float:
 def decider(bundle: Bundle) -> Callable[[FactStore], Recommendation]:
     """A decision with the default parameters under the backend's floor."""
     parameters, floor = bind_parameters(bundle, {"max_changed_files": 20_000}), floor_for("unified_diff", KINDS)
-    return lambda store: decide(bundle, store, parameters=parameters, required=REQUIRED, floor=floor).recommendation
+    judge = judge_for(bundle, parameters, REQUIRED, floor)
+    return lambda store: judge(store).recommendation
 
 
 def main() -> None:

@@ -7,7 +7,8 @@ Invariants:
 """
 
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 
 from idkmesh_rules.checks.check import AnyCheck, Case, Emission, Key, Unjudged
 from idkmesh_rules.model.evaluation import CheckCrash
@@ -19,20 +20,21 @@ class _KindUnderWay:
 
     def __init__(self, kind: FactKind) -> None:
         self.kind = kind
+        self.key_of: Callable[[Row], Key] = _key_getter(kind.key_positions)
         self.rows: dict[Key, Row] = {}
-        self.origins: dict[Key, set[Origin]] = {}
+        self.origins: dict[Key, Origin | set[Origin]] = {}
         self.gaps: list[str] = []
         self.crashed = False
 
     def add(self, row: Row, origin: Origin) -> Key:
-        kind = self.kind
-        key: Key = tuple([row[position] for position in kind.key_positions])  # type: ignore[misc]  # a key is never unknown
-        present = self.rows.get(key)
-        if present is None:
-            self.rows[key] = row
-            self.origins[key] = {origin}
+        key = self.key_of(row)
+        present = self.rows.setdefault(key, row)
+        if present is row and key not in self.origins:
+            # Almost every fact is seen once, and a set for each would cost more than all else here.
+            self.origins[key] = origin
             return key
-        self.origins[key].add(origin)
+        found = self.origins[key]
+        self.origins[key] = {*found, origin} if isinstance(found, set) else {found, origin}
         if present != row or tuple(map(type, present)) != tuple(map(type, row)):
             self.rows[key] = tuple(
                 mine if type(mine) is type(other) and mine == other else Unknown("conflict: two observations differ")
@@ -41,20 +43,36 @@ class _KindUnderWay:
         return key
 
     def freeze(self) -> KindFacts:
-        ordered = sorted(self.rows, key=_sortable)
+        ordered = _in_order(self.rows)
         return KindFacts(
             self.kind,
             tuple([self.rows[key] for key in ordered]),
-            tuple(
-                [
-                    tuple(sorted(found, key=_origin_order)) if len(found := self.origins[key]) > 1 else tuple(found)
-                    for key in ordered
-                ]
-            ),
+            tuple([self._origins(self.origins[key]) for key in ordered]),
             complete=not self.gaps,
             reason="; ".join(sorted(set(self.gaps))) or None,
             crashed=self.crashed,
         )
+
+    def _origins(self, found: Origin | set[Origin]) -> tuple[Origin, ...]:
+        return tuple(sorted(found, key=_origin_order)) if isinstance(found, set) else (found,)
+
+
+def _key_getter(positions: tuple[int, ...]) -> Callable[[Row], Key]:
+    """A key is never unknown; the getters are those that are fastest for so many fields."""
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    if not positions:
+        return lambda _row: ()
+    (only,) = positions
+    return lambda row: (row[only],)  # type: ignore[return-value]  # a key is known
+
+
+def _in_order(rows: Iterable[Key]) -> list[Key]:
+    """Keys by their fields; a field has one type, but for a check that breaks its word, and then types come first."""
+    try:
+        return sorted(rows)
+    except TypeError:
+        return sorted(rows, key=_sortable)
 
 
 def _sortable(key: Key) -> tuple[tuple[str, Value], ...]:
@@ -84,14 +102,16 @@ def collect(checks: Sequence[AnyCheck], case: Case) -> tuple[FactStore, tuple[Ch
 
 
 def _run(check: AnyCheck, case: Case, kinds: dict[str, _KindUnderWay]) -> None:
-    judged: dict[str, set[Key]] = {kind.name: set() for kind in check.kinds}
+    judged: dict[str, list[Key]] = {kind.name: [] for kind in check.kinds}
+    takers = {kind.name: (judged[kind.name].append, kinds[kind.name].add) for kind in check.kinds}
     emissions: Iterable[Emission] = check.run(case)
     for kind, row, origin in emissions:
-        judged[kind.name].add(kinds[kind.name].add(row, origin))
+        note, add = takers[kind.name]
+        note(add(row, origin))
     asked = check.asked(case)
     for kind in check.kinds:
         keys = asked[kind.name]
         if isinstance(keys, Unjudged):
             kinds[kind.name].gaps.append(keys.reason)
-        elif missing := keys - judged[kind.name]:
+        elif missing := keys.difference(judged[kind.name]):
             kinds[kind.name].gaps.append(f"{len(missing)} of {len(keys)} subjects of {check.id} were not judged")

@@ -15,6 +15,9 @@ class Truth(IntEnum):
     FALSE = 2
     NOT_APPLICABLE = 3
 
+    # An enum's own hash is a Python function over its name, which every set and table of truths would pay for.
+    __hash__ = int.__hash__
+
     @property
     def letter(self) -> str:
         """The one-letter spelling used in recorded proof trees: T, F, U or N."""
@@ -33,4 +36,7 @@ def disjunction(values: Iterable[Truth]) -> Truth:
 
 def _fold(values: Iterable[Truth], precedence: tuple[Truth, ...]) -> Truth:
     seen = set(values)
-    return next((value for value in precedence if value in seen), Truth.NOT_APPLICABLE)
+    for value in precedence:
+        if value in seen:
+            return value
+    return Truth.NOT_APPLICABLE

@@ -5,7 +5,7 @@ nothing of the checks that emit them (design: facts-and-policy). The analysis of
 is not imported here: a decision doesn't need it.
 """
 
-from idkmesh_rules.policy.decide import Violation, decide, decide_unsafe_without_floor, violations
+from idkmesh_rules.policy.decide import Violation, decide, decide_unsafe_without_floor, judge_for, violations
 from idkmesh_rules.policy.document import decision_document
 from idkmesh_rules.policy.floor import floor_for
 from idkmesh_rules.policy.load import load_bundle
@@ -18,6 +18,7 @@ __all__ = [
     "decide_unsafe_without_floor",
     "decision_document",
     "floor_for",
+    "judge_for",
     "load_bundle",
     "violations",
 ]

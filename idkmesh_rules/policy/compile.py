@@ -1,78 +1,31 @@
 """Compile conditions under given parameters into evaluators from a fact store to proof nodes.
 
 Invariants: all children are evaluated, whatever the first ones say; an evaluator is a pure function, which may hand
-out the same node again for the same input (passes are constant nodes, so that a large accepted patch costs no tree).
+out the same node again for the same input.
 """
 
 from collections.abc import Callable, Mapping
-from operator import is_, itemgetter
 
-from idkmesh_rules.model.bundle import Form, Leaf, Mark
-from idkmesh_rules.model.facts import KindFacts, Row, Value
+from idkmesh_rules.model.bundle import Form, Leaf, Mark, OnEmpty
+from idkmesh_rules.model.facts import KindFacts, Value
 from idkmesh_rules.model.proof import LISTED, LeafProof, ProofNode, RowProof
 from idkmesh_rules.model.truth import Truth, conjunction, disjunction
-from idkmesh_rules.policy.generate import Quick, quick_look
+from idkmesh_rules.policy.look import NONE_IN_SCOPE, NOT_QUIET
 from idkmesh_rules.policy.predicate import filled
 from idkmesh_rules.policy.scan import Part, part, scanner
-from idkmesh_rules.policy.tables import table_for
+from idkmesh_rules.policy.tables import counted, table_for
 
 LeafEvaluator = Callable[[Mapping[str, KindFacts]], ProofNode]
+QuietNode = Callable[[int, int, tuple[Value, ...] | None], ProofNode | None]
 NodeBuilder = Callable[[tuple[ProofNode, ...]], ProofNode]
 
-_MANY = 64
+_MOST_KEPT = 256
 
 
 def leaf_evaluator(leaf: Leaf, parameters: Mapping[str, Value]) -> LeafEvaluator:
-    """The evaluator of one leaf, over the kinds of a store: a quick look, and the long way where that declines.
-
-    The quick look is generated when it pays: for many facts, or when the same leaf is asked again. A command that
-    decides once about a small candidate would spend more on generating it than on deciding.
-    """
-    long_way, kind_name, key_of = _long_way(leaf, parameters), leaf.kind.name, _key_getter(leaf)
-    last: tuple[int, int, object, ProofNode] = (-1, -1, None, ProofNode(leaf.name, leaf.form))
-    quick: Quick | None = None
-    asked = False
-
-    def evaluate(kinds: Mapping[str, KindFacts]) -> ProofNode:
-        nonlocal asked, last, quick
-        facts = kinds[kind_name]
-        if quick is None:
-            if not asked and len(facts.rows) < _MANY:
-                asked = True
-                return long_way(kinds)
-            quick = quick_look(leaf, parameters) or _declines
-        if facts.complete:
-            rows = facts.rows
-            said = quick(rows)
-            if said >= 0:
-                key = key_of(rows[said]) if key_of is not None else None
-                count, before, known, node = last
-                if count == len(rows) and before == said and known == key:
-                    return node
-                node = long_way(kinds)
-                last = (len(rows), said, key, node)
-                return node
-        return long_way(kinds)
-
-    return evaluate
-
-
-def _declines(rows: tuple[Row, ...]) -> int:
-    return -1
-
-
-def _key_getter(leaf: Leaf) -> Callable[[Row], object] | None:
-    """The key of the fact that `one` is about: it stands in the proof, and so tells nodes apart."""
-    if leaf.form is not Form.ONE or leaf.kind.singleton:
-        return None
-    return itemgetter(*leaf.kind.key_positions)
-
-
-def _long_way(leaf: Leaf, parameters: Mapping[str, Value]) -> LeafEvaluator:
     """Scan all facts, decide by the tables, and list what decided."""
     where, must = part(leaf, leaf.where, parameters), part(leaf, leaf.must, parameters)
-    at_least, at_most = filled(leaf.at_least, parameters), filled(leaf.at_most, parameters)
-    table = table_for(leaf.form, leaf.on_empty, at_least, at_most)  # type: ignore[arg-type]
+    table = table_for(leaf.form, leaf.on_empty, *_bounds(leaf, parameters))
     scan = scanner(leaf.form, where, must)
     name, form, mark, kind_name, blamed = leaf.name, leaf.form, leaf.mark, leaf.kind.name, _blame(leaf, where, must)
 
@@ -97,6 +50,49 @@ def _long_way(leaf: Leaf, parameters: Mapping[str, Value]) -> LeafEvaluator:
     return evaluate
 
 
+def quiet_node(leaf: Leaf, parameters: Mapping[str, Value]) -> QuietNode:
+    """The node of a leaf from the figures of a quick look, kept for the same figures; None where they aren't quiet.
+
+    It is the node that the evaluator would come to: the kind is complete, and no fact is unknown, violating or listed but
+    for the one that `one` is about.
+    """
+    kept: dict[tuple[int, int, tuple[Value, ...] | None], ProofNode] = {}
+    least, most = _bounds(leaf, parameters)
+    names = [leaf.kind.fields[position].name for position in leaf.kind.key_positions]
+
+    def node(facts: int, figure: int, key: tuple[Value, ...] | None) -> ProofNode | None:
+        found = kept.get((facts, figure, key))
+        if found is not None or figure == NOT_QUIET:
+            return found
+        in_scope = figure
+        rows: tuple[RowProof, ...] = ()
+        if leaf.form is Form.COUNT:
+            if most is not None and figure > most:
+                return None  # the facts that are too many are listed
+            value = counted(figure, figure, True, least, most)
+        elif leaf.form is Form.ONE:
+            value = Truth.FALSE if figure == NONE_IN_SCOPE else Truth.TRUE
+            in_scope = 0 if figure == NONE_IN_SCOPE else 1
+            if in_scope:
+                rows = (RowProof(figure, tuple(zip(names, key or (), strict=True))),)
+        elif leaf.form is Form.SOME:
+            value = Truth.FALSE
+        else:
+            value = Truth.TRUE if figure else (leaf.on_empty or OnEmpty.INCONCLUSIVE).truth
+        proof = LeafProof(leaf.kind.name, facts, in_scope, 0, len(rows), rows, True)
+        if len(kept) >= _MOST_KEPT:
+            kept.clear()
+        found = kept[facts, figure, key] = ProofNode(leaf.name, leaf.form, value, leaf.mark, (), proof)
+        return found
+
+    return node
+
+
+def _bounds(leaf: Leaf, parameters: Mapping[str, Value]) -> tuple[int | None, int | None]:
+    least, most = filled(leaf.at_least, parameters), filled(leaf.at_most, parameters)
+    return least, most  # type: ignore[return-value]  # bounds are integers, the loader made sure
+
+
 def _blame(leaf: Leaf, where: Part, must: Part) -> Callable[[KindFacts, int], RowProof]:
     """How a deciding fact is listed: its key, and which fields of it are false or unknown."""
     kind = leaf.kind
@@ -114,16 +110,13 @@ def _blame(leaf: Leaf, where: Part, must: Part) -> Callable[[KindFacts, int], Ro
 
 
 def combination_builder(name: str, form: Form, mark: Mark | None) -> NodeBuilder:
-    """How the nodes of children become the node of an `all`, an `any`, or a validator; the last node is kept."""
+    """How the nodes of children become the node of an `all`, an `any`, or a validator."""
     combine = disjunction if form is Form.ANY else conjunction
-    last: ProofNode | None = None
 
     def build(children: tuple[ProofNode, ...]) -> ProofNode:
-        nonlocal last
-        kept = last
-        if kept is not None and all(map(is_, kept.children, children)):
-            return kept
-        last = kept = ProofNode(name, form, combine([child.value for child in children]), mark, children)
-        return kept
+        values = [child.value for child in children]
+        # Both tables say true where all children are, and that is almost always so.
+        value = Truth.TRUE if values and values.count(Truth.TRUE) == len(values) else combine(values)
+        return ProofNode(name, form, value, mark, children)
 
     return build

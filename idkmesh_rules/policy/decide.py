@@ -7,9 +7,10 @@ Invariants:
   without it (design: *The floor*, lock 1).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from graphlib import TopologicalSorter
+from operator import itemgetter
 from typing import NamedTuple
 
 from idkmesh_rules.model.bundle import Bundle, Combination, Floor, Form, Leaf
@@ -24,15 +25,11 @@ from idkmesh_rules.model.proof import (
     causes,
 )
 from idkmesh_rules.model.truth import Truth
-from idkmesh_rules.policy.compile import LeafEvaluator, NodeBuilder, combination_builder, leaf_evaluator
+from idkmesh_rules.policy.compile import QuietNode, combination_builder, leaf_evaluator, quiet_node
+from idkmesh_rules.policy.look import Scan, Seen, look_of
 
-
-class _Program(NamedTuple):
-    """A bundle under parameters, ready to run: leaves, combinations with children before parents, validators."""
-
-    leaves: tuple[tuple[str, LeafEvaluator], ...]
-    combinations: tuple[tuple[str, tuple[str, ...], NodeBuilder], ...]
-    validators: tuple[tuple[str, tuple[str, ...], NodeBuilder], ...]
+_MANY = 256
+_MOST_KEPT = 1024
 
 
 def decide(
@@ -42,27 +39,19 @@ def decide(
 
     A required validator that the bundle doesn't have is inconclusive. The store has every kind of the bundle's backend.
     """
-    outcomes, escalations = _judge(bundle, store, parameters, required)
-    leaves, build = _floor_program(floor)
-    node = build(tuple([evaluate(store.kinds) for evaluate in leaves]))
-    status = _status(node)
-    considered = [outcome.status for outcome in outcomes if outcome.required]
-    said = _recommend(considered, escalations)
-    decides = False
-    if considered and status is not Status.PASSED:
-        with_floor = _recommend([*considered, status], escalations)
-        decides = with_floor[0] is not said[0]
-        said = with_floor if decides else said
-    return Decision(outcomes, FloorOutcome(node, status, decides), escalations, *said)
+    return judge_for(bundle, parameters, required, floor)(store)
+
+
+def judge_for(bundle: Bundle, parameters: Mapping[str, Value], required: tuple[str, ...], floor: Floor) -> "Judge":
+    """What decides any store under these rules, as `decide` does: made once, for whoever decides many stores."""
+    return _judge(bundle, tuple(parameters.items()), required, floor)
 
 
 def decide_unsafe_without_floor(
     bundle: Bundle, store: FactStore, *, parameters: Mapping[str, Value], required: tuple[str, ...]
 ) -> Decision:
     """Decide by the bundle alone: for the study of bundles (mutants, the floor's prover), never for a verdict."""
-    outcomes, escalations = _judge(bundle, store, parameters, required)
-    recommendation, status = _recommend([outcome.status for outcome in outcomes if outcome.required], escalations)
-    return Decision(outcomes, None, escalations, recommendation, status)
+    return _judge(bundle, tuple(parameters.items()), required, None)(store)
 
 
 class Violation(NamedTuple):
@@ -85,49 +74,132 @@ def violations(node: ProofNode, store: FactStore) -> tuple[Violation, ...]:
     return tuple([Violation(seen.index, facts.rows[seen.index], facts.origins[seen.index]) for seen in node.leaf.rows])
 
 
-def _judge(
-    bundle: Bundle, store: FactStore, parameters: Mapping[str, Value], required: tuple[str, ...]
-) -> tuple[tuple[ValidatorOutcome, ...], tuple[ProofNode, ...]]:
-    program = _program(bundle, tuple(parameters.items()))
-    kinds = store.kinds
-    nodes = {name: evaluate(kinds) for name, evaluate in program.leaves}
-    for name, children, build in program.combinations:
-        nodes[name] = build(tuple([nodes[child] for child in children]))
-    outcomes = []
-    for name, children, build in program.validators:
-        node = build(tuple([nodes[child] for child in children]))
-        outcomes.append(ValidatorOutcome(name, name in required, node, _status(node)))
-    for name in required:
-        if name not in bundle.validators:
-            outcomes.append(ValidatorOutcome(name, True, ProofNode(name, Form.VALIDATOR, Truth.NOT_APPLICABLE)))
-    return tuple(outcomes), tuple([nodes[name] for name in bundle.escalate])
+class Judge:
+    """A bundle under parameters and a floor, ready to decide: what a store comes to, and what it came to before.
+
+    A store in which every leaf is quiet is told by the figures of the quick look alone, and so is its decision. The look
+    is generated when it pays: for many facts, or for a second store. A command that decides once about a small candidate
+    would spend more on generating it than on deciding.
+    """
+
+    def __init__(
+        self, bundle: Bundle, parameters: Mapping[str, Value], required: tuple[str, ...], floor: Floor | None
+    ) -> None:
+        leaves = [leaf for leaf in bundle.conditions.values() if isinstance(leaf, Leaf)]
+        below = floor.leaves if floor is not None else ()
+        self._leaves = (*leaves, *below)
+        self._own = len(leaves)
+        self._parameters = parameters
+        self._long_ways = tuple([leaf_evaluator(leaf, parameters) for leaf in self._leaves])
+        order = TopologicalSorter(
+            {name: each.children for name, each in bundle.conditions.items() if isinstance(each, Combination)}
+        ).static_order()
+        combinations = [each for name in order if isinstance(each := bundle.conditions[name], Combination)]
+        # A node stands where its condition does: leaves first, then combinations, children before parents.
+        names = [*(leaf.name for leaf in leaves), *(each.name for each in combinations)]
+        places = {name: place for place, name in enumerate(names)}
+        self._combinations = tuple(
+            [
+                (_at(places, each.children), combination_builder(each.name, each.form, each.mark))
+                for each in combinations
+            ]
+        )
+        self._validators = tuple(
+            [
+                (
+                    each.id,
+                    each.id in required,
+                    _at(places, each.children),
+                    combination_builder(each.id, Form.VALIDATOR, each.mark),
+                )
+                for each in bundle.validators.values()
+            ]
+        )
+        self._escalations = _at(places, bundle.escalate)
+        self._absent = tuple(
+            [
+                ValidatorOutcome(name, True, ProofNode(name, Form.VALIDATOR, Truth.NOT_APPLICABLE))
+                for name in required
+                if name not in bundle.validators
+            ]
+        )
+        self._floor = combination_builder("floor", Form.ALL, None) if floor is not None else None
+        self._scan: Scan | None = None
+        self._quiet: tuple[tuple[QuietNode, int, int, int | None], ...] = ()
+        self._asked = False
+        self._known: dict[Seen, Decision] = {}
+
+    def __call__(self, store: FactStore) -> Decision:
+        """Decide a store that has every kind of the bundle's backend."""
+        kinds = store.kinds
+        scan = self._scan
+        if scan is None:
+            if not self._asked and sum([len(facts.rows) for facts in kinds.values()]) < _MANY:
+                self._asked = True
+                return self._decision([evaluate(kinds) for evaluate in self._long_ways])
+            scan = self._generate()
+        seen = scan(kinds)
+        known = self._known.get(seen)
+        if known is not None:
+            return known
+        nodes = [
+            quiet(seen[facts], seen[figure], None if key is None else seen[key])
+            for quiet, facts, figure, key in self._quiet
+        ]
+        if None in nodes:
+            pairs = zip(nodes, self._long_ways, strict=True)
+            return self._decision([evaluate(kinds) if node is None else node for node, evaluate in pairs])
+        decision = self._decision(nodes)  # type: ignore[arg-type]  # none of them is None
+        if len(self._known) >= _MOST_KEPT:
+            self._known.clear()
+        self._known[seen] = decision
+        return decision
+
+    def _generate(self) -> Scan:
+        look = look_of(self._leaves, self._parameters)
+        self._quiet = tuple(
+            [(quiet_node(leaf, self._parameters), *slot) for leaf, slot in zip(self._leaves, look.slots, strict=True)]
+        )
+        self._scan = look.scan
+        return look.scan
+
+    def _decision(self, leaves: list[ProofNode]) -> Decision:
+        nodes = leaves[: self._own]
+        for children, build in self._combinations:
+            nodes.append(build(children(nodes)))
+        outcomes = []
+        for name, is_required, children, build in self._validators:
+            node = build(children(nodes))
+            outcomes.append(ValidatorOutcome(name, is_required, node, _status(node)))
+        outcomes += self._absent
+        escalations = self._escalations(nodes)
+        considered = [outcome.status for outcome in outcomes if outcome.required]
+        said = _recommend(considered, escalations)
+        if self._floor is None:
+            return Decision(tuple(outcomes), None, escalations, *said)
+        floor = self._floor(tuple(leaves[self._own :]))
+        status = _status(floor)
+        decides = False
+        if considered and status is not Status.PASSED:
+            with_floor = _recommend([*considered, status], escalations)
+            decides = with_floor[0] is not said[0]
+            said = with_floor if decides else said
+        return Decision(tuple(outcomes), FloorOutcome(floor, status, decides), escalations, *said)
+
+
+def _at(places: Mapping[str, int], names: tuple[str, ...]) -> Callable[[list[ProofNode]], tuple[ProofNode, ...]]:
+    """How the nodes of some conditions are taken out of all."""
+    positions = [places[name] for name in names]
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    return lambda nodes: tuple([nodes[position] for position in positions])
 
 
 @lru_cache(maxsize=64)
-def _program(bundle: Bundle, parameters: tuple[tuple[str, Value], ...]) -> _Program:
-    values = dict(parameters)
-    conditions = bundle.conditions
-    order = TopologicalSorter(
-        {name: condition.children for name, condition in conditions.items() if isinstance(condition, Combination)}
-    ).static_order()
-    combinations = [condition for name in order if isinstance(condition := conditions[name], Combination)]
-    return _Program(
-        tuple([(name, leaf_evaluator(leaf, values)) for name, leaf in conditions.items() if isinstance(leaf, Leaf)]),
-        tuple(
-            [(each.name, each.children, combination_builder(each.name, each.form, each.mark)) for each in combinations]
-        ),
-        tuple(
-            [
-                (each.id, each.children, combination_builder(each.id, Form.VALIDATOR, each.mark))
-                for each in bundle.validators.values()
-            ]
-        ),
-    )
-
-
-@lru_cache(maxsize=16)
-def _floor_program(floor: Floor) -> tuple[tuple[LeafEvaluator, ...], NodeBuilder]:
-    return tuple([leaf_evaluator(leaf, {}) for leaf in floor.leaves]), combination_builder("floor", Form.ALL, None)
+def _judge(
+    bundle: Bundle, parameters: tuple[tuple[str, Value], ...], required: tuple[str, ...], floor: Floor | None
+) -> Judge:
+    return Judge(bundle, dict(parameters), required, floor)
 
 
 def _status(node: ProofNode) -> Status:

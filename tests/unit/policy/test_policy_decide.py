@@ -17,7 +17,7 @@ from idkmesh_rules.policy import (
     load_bundle,
     violations,
 )
-from idkmesh_rules.policy.generate import quick_look
+from idkmesh_rules.policy.look import NOT_QUIET, look_of
 from tests.property import policy_naive as naive
 from tests.property.policy_strategies import GONE, ITEM, KINDS, LID, facts, item, lid, store
 
@@ -197,16 +197,21 @@ SIDES = {
 
 @pytest.mark.parametrize(("asked", "met", "others"), [(asked, *rest) for asked, rest in SIDES.items()], ids=SIDES)
 def test_the_quick_look_is_certain_on_both_sides_of_a_demand(asked: str, met: object, others: tuple) -> None:
-    """It counts a fact that meets the demand, passes over one that doesn't, and declines where that is unknown."""
+    """It counts a fact that meets the demand, passes over one that doesn't, and isn't quiet where that is unknown."""
     field = asked.split(":")[0]
     leaf = bundle(LEAF % f"{{count: box.item, where: {{{asked}}}, at_least: 1}}").conditions["it"]
     none = bundle(LEAF % f"{{none: box.item, where: {{{asked}}}, on_empty: fail}}").conditions["it"]
-    quick, quick_none, sure = quick_look(leaf, {}), quick_look(none, {}), item("sure", **{field: met})
+    look, sure = look_of((leaf, none), {}), item("sure", **{field: met})
+
+    def figures(*rows: tuple) -> list[int]:
+        seen = look.scan({ITEM.name: facts(ITEM, *rows)})
+        return [seen[slot.figure] for slot in look.slots]
+
     for value in (*others, met, GONE):
         row = item("a", **{field: value})
         said = naive.demand(leaf.where[0], row, facts(ITEM, row))
-        assert quick((row, sure)) == {"T": 2, "F": 1, "U": -1}[said], value
-        assert quick_none((row,)) == {"T": -1, "F": 1, "U": -1}[said], value
+        assert figures(row, sure)[0] == {"T": 2, "F": 1, "U": NOT_QUIET}[said], value
+        assert figures(row)[1] == {"T": NOT_QUIET, "F": 1, "U": NOT_QUIET}[said], value
 
 
 COMBINED = (
