@@ -138,6 +138,22 @@ def test_the_yaml_lines_are_of_the_language() -> None:
     assert list(bundle.validators) == ["independent-review"]
 
 
+def test_the_tests_in_the_reference_are_of_the_language() -> None:
+    from idkmesh_rules.checks import backend_kinds
+    from idkmesh_rules.policy import floor_for, load_bundle
+    from idkmesh_rules.policy.testing.read import read_suite
+    from idkmesh_rules.policy.testing.run import run_case, staged
+
+    rules = (
+        (ROOT / "policies" / "unified-diff" / "bundle.yaml").read_text().replace("id: unified-diff", "id: docs-rules")
+    )
+    bundle, kinds = load_bundle(rules.encode(), "bundle.yaml", backend_kinds), backend_kinds("unified_diff")
+    page = blocks("yaml", (ROOT / "docs" / "rule-bundles.md").read_text())[0]
+    floor = floor_for("unified_diff", kinds)
+    (case,) = staged(read_suite(page.encode(), "tests.yaml", bundle, kinds, floor), kinds)
+    assert "independent-review/worker-succeeded" in run_case(bundle, case, floor).observed.causes
+
+
 def test_every_file_that_the_docs_link_to_exists() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     for page in pages:

@@ -86,7 +86,9 @@ def test_a_quiet_leaf_has_the_proof_of_the_long_way(several: list[Leaf], many: l
                 and each[leaf.kind.name].complete
                 and not each[leaf.kind.name].has_unknowns
             ):
-                assert leaf.form is Form.SOME or (figure == NOT_QUIET and leaf.form is Form.ONE), "a pass in plain sight"
+                assert leaf.form is Form.SOME or (figure == NOT_QUIET and leaf.form is Form.ONE), (
+                    "a pass in plain sight"
+                )
 
 
 def single(*conditions: Leaf) -> Bundle:
