@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from idkmesh_rules.checks.check import AnyCheck, Case, Emission, Key, Unjudged
 from idkmesh_rules.model.evaluation import CheckCrash
-from idkmesh_rules.model.facts import FactKind, FactStore, KindFacts, Origin, Row, Unknown, Value
+from idkmesh_rules.model.facts import FactKind, FactStore, KindFacts, Origin, Row, Unknown, key_order, origin_order
 
 
 class _KindUnderWay:
@@ -54,7 +54,7 @@ class _KindUnderWay:
         )
 
     def _origins(self, found: Origin | set[Origin]) -> tuple[Origin, ...]:
-        return tuple(sorted(found, key=_origin_order)) if isinstance(found, set) else (found,)
+        return tuple(sorted(found, key=origin_order)) if isinstance(found, set) else (found,)
 
 
 def _key_getter(positions: tuple[int, ...]) -> Callable[[Row], Key]:
@@ -72,15 +72,7 @@ def _in_order(rows: Iterable[Key]) -> list[Key]:
     try:
         return sorted(rows)
     except TypeError:
-        return sorted(rows, key=_sortable)
-
-
-def _sortable(key: Key) -> tuple[tuple[str, Value], ...]:
-    return tuple([(type(part).__name__, part) for part in key])
-
-
-def _origin_order(origin: Origin) -> tuple[str, str, int, str]:
-    return (origin.check, origin.locator, origin.line or 0, origin.pointer or "")
+        return sorted(rows, key=key_order)
 
 
 def collect(checks: Sequence[AnyCheck], case: Case) -> tuple[FactStore, tuple[CheckCrash, ...]]:

@@ -139,6 +139,16 @@ class Origin(NamedTuple):
 Row = tuple[Value | Unknown, ...]
 
 
+def key_order(key: tuple[Value, ...]) -> tuple[tuple[str, Value], ...]:
+    """What rows are sorted by: their key, whatever the types of its parts are."""
+    return tuple([(type(part).__name__, part) for part in key])
+
+
+def origin_order(origin: Origin) -> tuple[str, str, int, str]:
+    """What the origins of one fact are sorted by."""
+    return (origin.check, origin.locator, origin.line or 0, origin.pointer or "")
+
+
 @dataclass(frozen=True)
 class KindFacts:
     """All facts of one kind: rows by key, one tuple of origins a row, and whether the closed world was earned.

@@ -11,6 +11,7 @@ MEBIBYTE = 2**20
 class Limits(NamedTuple):
     """Bounds of one evaluation. Sizes are bytes, depths are levels of nesting, the rest are counts.
 
+    The `record_` bounds are those of a finished result directory: bytes of each file, entries, and levels of its JSON.
     `candidate_bytes` bounds what is read of all declared files together; those behind it are unknown.
     """
 
@@ -23,6 +24,9 @@ class Limits(NamedTuple):
     second_opinion_bytes: int = MEBIBYTE
     link_search_entries: int = 200_000
     candidate_bytes: int = 4 * 2**30
+    record_bytes: int = 256 * MEBIBYTE
+    record_entries: int = 10_000
+    record_depth: int = 128
     patch_bytes: int = 64 * MEBIBYTE
     patch_files: int = 200_000
     patch_hunks: int = 1_000_000

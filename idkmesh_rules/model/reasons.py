@@ -118,5 +118,20 @@ REFUSALS: Mapping[str, Reason] = {
             "the rule bundle could accept what its backend's floor forbids",
             "add the missing demand at the place that is listed",
         ),
+        Reason(
+            "result-unreadable",
+            "there is no result directory of this name, or a file of it can't be looked at",
+            "name a directory that `idkrules evaluate` has written, and check its permissions",
+        ),
+        Reason(
+            "result-tampered",
+            "the result directory holds what no evaluation writes, so nothing can be said of its decision",
+            "run `idkrules replay` to see all that differs, and take the directory from where it was kept safely",
+        ),
+        Reason(
+            "result-undecided",
+            "the result directory records a refusal: there is no decision in it",
+            "run `idkrules explain` to see the refusal",
+        ),
     )
 }

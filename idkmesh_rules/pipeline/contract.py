@@ -27,6 +27,11 @@ class Contract(NamedTuple):
     rules: Rules
 
     @property
+    def required(self) -> tuple[str, ...]:
+        """The ids of the validators that the decision rests on, in one order whoever asks."""
+        return tuple(sorted(self.unit.required_validator_ids))
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What is no mistake and yet worth knowing before work is handed out: a missing pin, paths that nobody can change."""
         unit = self.unit
@@ -53,7 +58,7 @@ class Asked(NamedTuple):
 
     unit: ControlFile
     plan: ControlFile
-    bundle: Path | str | None = None
+    bundle: Path | str | ControlFile | None = None
     require_pin: bool = False
     reveal: bool = False
 

@@ -32,13 +32,23 @@ class Rules(NamedTuple):
 
 
 def read_rules(
-    plan: AnyPlan, asked: Path | str | None, limits: Limits, digests: dict[str, str], *, require_pin: bool
+    plan: AnyPlan,
+    asked: Path | str | ControlFile | None,
+    limits: Limits,
+    digests: dict[str, str],
+    *,
+    require_pin: bool,
 ) -> Rules:
     """Find, read and check the bundle that a plan is decided by; raises Refusal. `digests` gets the bundle's digest.
 
-    `asked` is the id of a shipped bundle or a directory; without it, the bundle that the plan pins or its backend's own.
+    `asked` is the id of a shipped bundle, a directory, or the file as it was read before; without it, the bundle that the
+    plan pins or its backend's own.
     """
-    control = read_control_file(_bundle_file(plan, asked), "rule bundle", limits.bundle_bytes)
+    control = (
+        asked
+        if isinstance(asked, ControlFile)
+        else read_control_file(_bundle_file(plan, asked), "rule bundle", limits.bundle_bytes)
+    )
     digests["rule-bundle"] = bytes_digest(control.data)
     _check_pin(plan.pin, digests["rule-bundle"], control, plan, require_pin=require_pin)
     try:

@@ -6,10 +6,11 @@ masked here, before any renderer sees them; at most a bounded number a condition
 
 from collections.abc import Callable, Iterator, Mapping
 
-from idkmesh_rules.model.bundle import Bundle, Form, Leaf
+from idkmesh_rules.model.bundle import Bundle, Floor, Form, Leaf
+from idkmesh_rules.model.documents import AnyPlan
 from idkmesh_rules.model.evaluation import Finding
 from idkmesh_rules.model.facts import Category, FactStore, KindFacts, Row, Severity, Unknown, Value
-from idkmesh_rules.model.proof import ProofNode, causes
+from idkmesh_rules.model.proof import Decision, ProofNode, causes
 from idkmesh_rules.model.text import printable
 from idkmesh_rules.model.truth import Truth
 from idkmesh_rules.policy import violations
@@ -26,6 +27,30 @@ def hidden_mask(secrets: tuple[str, ...]) -> Mask:
 def reveal(text: str) -> str:
     """The mask that masks nothing."""
     return text
+
+
+def mask_for(plan: AnyPlan, *, revealed: bool) -> Mask:
+    """The mask for a plan's expectations in whatever is made to be shown: none if the plan isn't hidden, or on demand."""
+    return hidden_mask(plan.demands.secrets) if plan.hidden and not revealed else reveal
+
+
+def all_findings(
+    decision: Decision, bundle: Bundle, floor: Floor, store: FactStore, mask: Mask, most: int
+) -> tuple[Finding, ...]:
+    """The findings of a whole decision: required validators, escalations, and the floor where it decides."""
+    leaves = bundle_leaves(bundle)
+    found = [
+        finding
+        for outcome in decision.validators
+        if outcome.required
+        for finding in findings_of(outcome.id, outcome.node, leaves, store, mask, most)
+    ]
+    for node in decision.escalations:
+        found.extend(escalations_of(node, leaves, store, mask, most))
+    if decision.floor is not None and decision.floor.decides:
+        below = {leaf.name: leaf for leaf in floor.leaves}
+        found.extend(findings_of("floor", decision.floor.node, below, store, mask, most))
+    return tuple(found)
 
 
 def findings_of(

@@ -51,6 +51,15 @@ class EvidenceFile(NamedTuple):
         return self.path.rpartition(".")[0]
 
 
+def evidence_file(path: str, digest: str, checks: tuple[AnyCheck, ...]) -> EvidenceFile:
+    """How the result references a written file: the evidence of a check, or another part of the record."""
+    check = next((check for check in checks if path == f"evidence/{check.id}.json"), None)
+    if check is not None:
+        return EvidenceFile(path, check.evidence_type, digest, check.meaning)
+    told = {"facts.json": "all facts", "decision.json": "the proof tree of the decision"}
+    return EvidenceFile(path, "trace", digest, told.get(path, "exact copy of an input"))
+
+
 def notes_of(subject: Subject, store: FactStore) -> tuple[str, ...]:
     """Sentences that belong beside any recommendation.
 
