@@ -60,20 +60,26 @@ def _strict(schema: str) -> Any:
 
 @cache
 def _integer_places(schema: str) -> frozenset[tuple[str, ...]]:
-    """Where the schema demands an integer, as paths in which `*` stands for any index."""
+    """Where the schema demands an integer, as paths in which `*` stands for any index.
+
+    What a definition says of itself (a proof node's children) is followed once: there are endlessly many such paths.
+    """
     root = load_schema(schema)
 
-    def walk(node: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        if "$ref" in node:
-            yield from walk(root["$defs"][node["$ref"].rpartition("/")[2]], path)
+    def walk(
+        node: Mapping[str, Any], path: tuple[str, ...], within: frozenset[str] = frozenset()
+    ) -> Iterator[tuple[str, ...]]:
+        name = node.get("$ref", "").rpartition("/")[2]
+        if name and name not in within:
+            yield from walk(root["$defs"][name], path, within | {name})
         if node.get("type") == "integer":
             yield path
         for name, below in node.get("properties", {}).items():
-            yield from walk(below, (*path, name))
+            yield from walk(below, (*path, name), within)
         if "items" in node:
-            yield from walk(node["items"], (*path, _ANY))
+            yield from walk(node["items"], (*path, _ANY), within)
         for below in (*node.get("allOf", ()), *(node[word] for word in ("then", "else") if word in node)):
-            yield from walk(below, path)
+            yield from walk(below, path, within)
 
     return frozenset(walk(root, ()))
 

@@ -39,9 +39,7 @@ class Basis(NamedTuple):
 
     def decide(self) -> Decision:
         """The decision that follows."""
-        return decide(
-            self.bundle, self.store, parameters=self.parameters, required=self.required, floor=self.floor
-        )
+        return decide(self.bundle, self.store, parameters=self.parameters, required=self.required, floor=self.floor)
 
 
 class Assembled(NamedTuple):

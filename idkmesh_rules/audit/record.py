@@ -1,0 +1,111 @@
+"""A result directory as values: its files as they were read, and, if all of them are what an evaluation writes, a record.
+
+Invariant: a `Record` was typed strictly, and its inputs fit each other; that its decision follows from its facts is for
+`rederived` to say.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from idkmesh_rules._version import __version__
+from idkmesh_rules.contracts.readers import EXTENSION
+from idkmesh_rules.model.documents import Document
+from idkmesh_rules.model.observation import FileObservation, FileState
+from idkmesh_rules.result.assembly import RESULT_FILE, Assembled, Basis, assemble
+from idkmesh_rules.result.findings import Mask, mask_for, reveal
+from idkmesh_rules.result.verification import Measured
+
+REFUSAL_FILE = "refusal.json"
+INPUT_FILES = (
+    "inputs/work-unit.json",
+    "inputs/result-manifest.json",
+    "inputs/evaluator-plan.json",
+    "inputs/bundle.yaml",
+)
+CORE_FILES = (RESULT_FILE, "facts.json", "decision.json", *INPUT_FILES)
+"""What every decided result holds, whatever its backend; the evidence of each check stands beside it."""
+
+_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+
+
+class ResultFiles(NamedTuple):
+    """The files of a result directory: what was seen of each expected one, and whatever else stands there."""
+
+    name: str
+    seen: Mapping[str, FileObservation]
+    extra: tuple[str, ...]
+
+    def data(self, path: str) -> bytes | None:
+        """The bytes of an expected file, if it is a regular one within its limit that could be read."""
+        return self.seen[path].data if path in self.seen else None
+
+    @property
+    def refused(self) -> bool:
+        """Whether it records a refusal instead of a decision."""
+        return (
+            self.seen[REFUSAL_FILE].state is not FileState.MISSING and self.seen[RESULT_FILE].state is FileState.MISSING
+        )
+
+
+class Record(NamedTuple):
+    """A finished run as it was recorded: the basis of its decision, and the documents that tell what came of it."""
+
+    files: ResultFiles
+    basis: Basis
+    result: Document
+    facts: Document
+    decision: Document
+
+    @property
+    def engine_version(self) -> str:
+        """The version of idkrules that wrote it, as it says itself."""
+        return engine_version(self.result)
+
+    @property
+    def other_version(self) -> bool:
+        """Whether another version than this one wrote it."""
+        return self.engine_version != __version__
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the plan keeps its expectations to the verifier."""
+        return self.basis.subject.plan.hidden
+
+    def mask(self, *, revealed: bool) -> Mask:
+        """How the plan's expectations are shown."""
+        return mask_for(self.basis.subject.plan, revealed=revealed)
+
+    def assemble(self, *, revealed: bool, most_findings: int) -> Assembled:
+        """Everything that follows from the basis; what the run measured isn't part of it."""
+        return assemble(self.basis, _unmeasured, _NO_ENVIRONMENT, revealed=revealed, most_findings=most_findings)
+
+
+def engine_version(result: Document) -> str:
+    """The version of the engine that a VerificationResult says it comes from; empty if it says none."""
+    own = result.value.get("extensions", {}).get(EXTENSION, {})
+    said = own.get("engine_version") if isinstance(own, dict) else None
+    return said if isinstance(said, str) else ""
+
+
+def veil(basis: Basis, *, revealed: bool) -> Mask:
+    """A mask for any text of a hidden plan's result: whole expectations, and those inside of longer texts."""
+    plan = basis.subject.plan
+    if revealed or not plan.hidden:
+        return reveal
+    mask = mask_for(plan, revealed=False)
+    secrets = sorted({line.text for line in plan.required_lines}, key=len, reverse=True)
+
+    def veiled(text: str) -> str:
+        for secret in secrets:
+            text = text.replace(secret, mask(secret))
+        return text
+
+    return veiled
+
+
+_NO_ENVIRONMENT = {"platform": "", "python": ""}
+
+
+def _unmeasured() -> Measured:
+    return Measured(_EPOCH, _EPOCH, 0.0, 0.0, 0.0)
