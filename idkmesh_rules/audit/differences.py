@@ -19,6 +19,7 @@ class Difference(NamedTuple):
     """One place where a record isn't what it has to be: the file, a JSON pointer into it, what was found and what follows.
 
     `recorded` and `expected` are spelled for a person, masked where the plan is hidden; None where there is no such value.
+    `source` says where the expected value comes from.
     """
 
     file: str
@@ -26,6 +27,7 @@ class Difference(NamedTuple):
     pointer: str | None = None
     recorded: str | None = None
     expected: str | None = None
+    source: str = "follows"
 
     @property
     def place(self) -> str:

@@ -9,11 +9,13 @@ from datetime import datetime
 from typing import NamedTuple
 
 from idkmesh_rules._version import __version__
+from idkmesh_rules.audit.veil import Veil
+from idkmesh_rules.checks.check import unread_reason
 from idkmesh_rules.contracts.readers import EXTENSION
 from idkmesh_rules.model.documents import Document
 from idkmesh_rules.model.observation import FileObservation, FileState
 from idkmesh_rules.result.assembly import RESULT_FILE, Assembled, Basis, assemble
-from idkmesh_rules.result.findings import Mask, mask_for, reveal
+from idkmesh_rules.result.documents import file_bytes
 from idkmesh_rules.result.verification import Measured
 
 REFUSAL_FILE = "refusal.json"
@@ -39,6 +41,10 @@ class ResultFiles(NamedTuple):
     def data(self, path: str) -> bytes | None:
         """The bytes of an expected file, if it is a regular one within its limit that could be read."""
         return self.seen[path].data if path in self.seen else None
+
+    def fault(self, path: str) -> str:
+        """Why an expected file has no bytes, as a sentence without its end."""
+        return unread_reason(self.seen[path])
 
     @property
     def refused(self) -> bool:
@@ -67,18 +73,21 @@ class Record(NamedTuple):
         """Whether another version than this one wrote it."""
         return self.engine_version != __version__
 
-    @property
-    def hidden(self) -> bool:
-        """Whether the plan keeps its expectations to the verifier."""
-        return self.basis.subject.plan.hidden
-
-    def mask(self, *, revealed: bool) -> Mask:
+    def veil(self, *, revealed: bool) -> Veil:
         """How the plan's expectations are shown."""
-        return mask_for(self.basis.subject.plan, revealed=revealed)
+        return Veil.of(self.basis.subject.plan, (facts.kind for facts in self.basis.store), revealed=revealed)
 
     def assemble(self, *, revealed: bool, most_findings: int) -> Assembled:
         """Everything that follows from the basis; what the run measured isn't part of it."""
-        return assemble(self.basis, _unmeasured, _NO_ENVIRONMENT, revealed=revealed, most_findings=most_findings)
+        return assemble(
+            self.basis,
+            _unmeasured,
+            _NO_ENVIRONMENT,
+            revealed=revealed,
+            most_findings=most_findings,
+            # What another version recorded is taken as it stands: this one might write it in other words.
+            facts=file_bytes(self.facts.value) if self.other_version else None,
+        )
 
 
 def engine_version(result: Document) -> str:
@@ -86,22 +95,6 @@ def engine_version(result: Document) -> str:
     own = result.value.get("extensions", {}).get(EXTENSION, {})
     said = own.get("engine_version") if isinstance(own, dict) else None
     return said if isinstance(said, str) else ""
-
-
-def veil(basis: Basis, *, revealed: bool) -> Mask:
-    """A mask for any text of a hidden plan's result: whole expectations, and those inside of longer texts."""
-    plan = basis.subject.plan
-    if revealed or not plan.hidden:
-        return reveal
-    mask = mask_for(plan, revealed=False)
-    secrets = sorted({line.text for line in plan.required_lines}, key=len, reverse=True)
-
-    def veiled(text: str) -> str:
-        for secret in secrets:
-            text = text.replace(secret, mask(secret))
-        return text
-
-    return veiled
 
 
 _NO_ENVIRONMENT = {"platform": "", "python": ""}

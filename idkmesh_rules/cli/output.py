@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from idkmesh_rules.cli.exits import REFUSED
+from idkmesh_rules.cli.exits import REFUSED, UNREADABLE
+from idkmesh_rules.errors import Refusal
 
 
 def emit(text: str, code: int) -> int:
@@ -20,6 +21,16 @@ def emit(text: str, code: int) -> int:
 def complain(text: str) -> None:
     """Print `text` on stderr, as far as there is one."""
     _write(sys.stderr, text)
+
+
+def refuse(refusal: Refusal, *, as_json: bool) -> int:
+    """Print why a result directory can't be spoken of, and return the exit code of unreadable input."""
+    from idkmesh_rules.render.text import refusal_json, refusal_text
+
+    if as_json:
+        return emit(refusal_json(refusal), UNREADABLE)
+    complain(refusal_text(refusal, colour=wants_colour(sys.stderr)))
+    return UNREADABLE
 
 
 def attempt(show: Callable[[], object], code: int) -> int:

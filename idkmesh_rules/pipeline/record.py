@@ -11,7 +11,6 @@ from idkmesh_rules._version import __version__
 from idkmesh_rules.audit.record import CORE_FILES, REFUSAL_FILE, Record, ResultFiles, engine_version
 from idkmesh_rules.audit.stored import read_store
 from idkmesh_rules.checks import Check
-from idkmesh_rules.checks.check import unread_reason
 from idkmesh_rules.contracts.binding import check_independence
 from idkmesh_rules.contracts.readers import read_result_manifest
 from idkmesh_rules.contracts.schema import check_schema
@@ -99,7 +98,7 @@ def parsed(files: ResultFiles, path: str, limits: Limits, *, quote: bool = False
     """A JSON file of a result directory by itself; raises ContractError when it is none, quoting it only with `quote`."""
     data = files.data(path)
     if data is None:
-        raise ContractError((Problem(unread_reason(files.seen[path]), path),))
+        raise ContractError((Problem(files.fault(path), path),))
     return read_document(
         data, _name(path), path, max_bytes=limits.record_bytes, max_depth=limits.record_depth, quote=quote
     )
@@ -160,10 +159,11 @@ def _crashes(files: ResultFiles, checks: tuple[Check, ...], store: FactStore, li
 
 
 def _check_regular(files: ResultFiles, paths: tuple[str, ...]) -> None:
-    seen = [files.seen[path] for path in paths if files.data(path) is None]
-    if seen:
-        reason = "result-unreadable" if any(each.state is None for each in seen) else "result-tampered"
-        raise _refusal(reason, *(Problem(unread_reason(each), f"{files.name}/{each.locator}") for each in seen))
+    faulty = [path for path in paths if files.data(path) is None]
+    if faulty:
+        unseen = any(files.seen[path].state is None for path in faulty)
+        reason = "result-unreadable" if unseen else "result-tampered"
+        raise _refusal(reason, *(Problem(files.fault(path), f"{files.name}/{path}") for path in faulty))
 
 
 def _refusal(reason: str, *problems: Problem) -> Refusal:

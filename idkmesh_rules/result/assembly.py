@@ -62,15 +62,16 @@ def assemble(
     revealed: bool,
     most_findings: int,
     with_evidence: bool = True,
+    facts: bytes | None = None,
 ) -> Assembled:
     """Decide and make every file; `measured` is asked when everything but the result is made.
 
     `revealed` shows a hidden plan's expectations in the result. Without `with_evidence` no evidence file is made, and the
-    result refers to none.
+    result refers to none. `facts` are the bytes of facts.json where they were recorded before.
     """
     subject, store, decision = basis.subject, basis.store, basis.decide()
     unit, manifest, plan = subject.unit, subject.manifest, subject.plan
-    facts = file_bytes(facts_document(store, plan.backend, (unit.document, manifest.document, plan.document)))
+    facts = facts or file_bytes(facts_document(store, plan.backend, (unit.document, manifest.document, plan.document)))
     facts_digest = bytes_digest(facts[:-1])
     decided = file_bytes(decision_document(decision, basis.bundle, basis.parameters, facts_digest))
     decision_digest = bytes_digest(decided[:-1])

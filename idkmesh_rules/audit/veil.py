@@ -1,0 +1,63 @@
+"""What of a hidden plan's result may be shown: JSON values as short text, with the verifier's expectations masked.
+
+Invariants: a value is masked for where it stands (a secret field of a fact or of a key, anything of the plan) and for what it
+holds (an expectation, whole or inside a longer text); a result whose plan can't be read is masked as if it were hidden.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from idkmesh_rules.audit.differences import ABSENT, Path
+from idkmesh_rules.contracts.schema import shorten
+from idkmesh_rules.model.documents import EvaluatorPlan
+from idkmesh_rules.model.facts import FactKind
+from idkmesh_rules.result.findings import Mask, mask_for, reveal
+
+_PLAN = "inputs/evaluator-plan.json"
+
+
+class Veil:
+    """How values of one result are shown. `mask` is what `result.findings` masks secret fields with."""
+
+    def __init__(self, mask: Mask, secrets: Iterable[str], fields: Iterable[str], *, hidden: bool) -> None:
+        self.mask = mask
+        self.hidden = hidden
+        self._secrets = sorted(set(secrets) - {""}, key=len, reverse=True)
+        self._fields = frozenset(fields)
+
+    @classmethod
+    def of(cls, plan: EvaluatorPlan, kinds: Iterable[FactKind], *, revealed: bool) -> "Veil":
+        """The veil that a plan asks for; none if it isn't hidden, or on demand."""
+        hidden = plan.hidden and not revealed
+        fields = {declared.name for kind in kinds for declared in kind.fields if declared.secret}
+        secrets = [line.text for line in plan.required_lines] if hidden else []
+        return cls(mask_for(plan, revealed=revealed), secrets, fields if hidden else (), hidden=hidden)
+
+    @classmethod
+    def of_nothing_known(cls, *, revealed: bool) -> "Veil":
+        """The veil for a result whose plan can't be read."""
+        return cls(reveal if revealed else lambda _: "[hidden]", (), (), hidden=not revealed)
+
+    def text(self, text: str) -> str:
+        """Any text, with the expectations in it masked."""
+        for secret in self._secrets:
+            text = text.replace(secret, self.mask(secret))
+        return text
+
+    def shown(self, value: Any, file: str, path: Path, most: int = 60) -> str:
+        """A JSON value of a file as short text that no character of can drive a terminal."""
+        if value is ABSENT:
+            return "nothing"
+        if self.hidden and file == _PLAN:
+            return "[hidden]"
+        named = [part for part in path if isinstance(part, str)]
+        return shorten(self._veiled(value, named[-1] if named else ""), most)
+
+    def _veiled(self, value: Any, name: str) -> Any:
+        if isinstance(value, dict):
+            return {self.text(key): self._veiled(each, key) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self._veiled(each, name) for each in value]
+        if isinstance(value, str):
+            return self.mask(value) if name in self._fields else self.text(value)
+        return value

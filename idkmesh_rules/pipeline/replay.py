@@ -1,0 +1,122 @@
+"""Replay a result directory: does its decision follow, and, with the candidate at hand, would it come out again?
+
+Invariants: nothing is written but a scratch directory, which is taken away; the candidate is looked at by the same use case
+as in any evaluation, over the recorded copies of the inputs.
+"""
+
+import tempfile
+from pathlib import Path
+
+from idkmesh_rules._version import __version__
+from idkmesh_rules.audit.differences import Difference
+from idkmesh_rules.audit.record import INPUT_FILES, Record, ResultFiles
+from idkmesh_rules.audit.replay import Replay, compare, compare_again, compare_loosely
+from idkmesh_rules.contracts.schema import check_schema
+from idkmesh_rules.errors import ContractError, Refusal
+from idkmesh_rules.model.limits import Limits
+from idkmesh_rules.pipeline.evaluation import AnyPath, evaluate
+from idkmesh_rules.pipeline.record import parsed, read_files, read_record
+from idkmesh_rules.result.assembly import RESULT_FILE
+
+
+def replay(
+    directory: AnyPath,
+    *,
+    candidate_root: AnyPath | None = None,
+    expect_decision: str | None = None,
+    reveal_hidden: bool = False,
+    limits: Limits | None = None,
+) -> Replay:
+    """Verify every digest of a result directory and derive its decision again, byte for byte.
+
+    With `candidate_root` the candidate is evaluated again, too, and must lead to the same files. `expect_decision` is a
+    decision digest that was seen elsewhere. `reveal_hidden` shows a hidden plan's expectations in the differences.
+    A directory that agrees with itself is consistent, not authentic: whoever can write it can make it so.
+
+    Raises Refusal (`result-unreadable`, `result-undecided`) when there is no decision to replay; whatever else is wrong
+    with the directory is a difference.
+    """
+    limits = limits or Limits()
+    files = read_files(Path(directory), limits)
+    notes = [f"The directory holds something that no evaluation writes: {path}" for path in files.extra]
+    try:
+        record = read_record(files, limits, reveal=reveal_hidden)
+    except Refusal as refusal:
+        if refusal.reason != "result-tampered":
+            raise
+        return Replay(files.name, _loose(files, refusal, limits), tuple(notes))
+    veil = record.veil(revealed=reveal_hidden)
+    seen = compare(record, veil, most_findings=limits.findings_per_condition)
+    differences, unlooked = list(seen.differences), None
+    if expect_decision is not None and record.decision.digest != expect_decision:
+        message = "this is another decision than the one that was expected"
+        differences.append(
+            Difference("decision.json", message, None, record.decision.digest, expect_decision, "expected")
+        )
+    if candidate_root is not None:
+        try:
+            fresh = _evaluated(record, Path(candidate_root), limits, revealed=seen.revealed)
+            known = {(each.file, each.pointer) for each in differences}
+            again = compare_again(record, fresh, veil)
+            differences += [each for each in again if (each.file, each.pointer) not in known]
+        except Refusal as refusal:
+            unlooked = f"{refusal.reason}: {'; '.join(map(str, refusal.problems)) or refusal.message}"
+    notes += _notes(record, reworded=len(seen.reworded), revealed=seen.revealed)
+    return Replay(
+        files.name,
+        tuple(differences),
+        tuple(notes),
+        record.decision.value["recommendation"],
+        seen.made.decision.recommendation,
+        record.decision.digest,
+        candidate_root is not None and unlooked is None,
+        unlooked,
+        expect_decision is not None,
+    )
+
+
+def _evaluated(record: Record, root: Path, limits: Limits, *, revealed: bool) -> dict[str, bytes]:
+    """Evaluate the recorded inputs over a candidate once more, and return every file that was written."""
+    with tempfile.TemporaryDirectory(prefix="idkrules-replay-") as place:
+        scratch = Path(place)
+        for path in INPUT_FILES:
+            copy = scratch / path
+            copy.parent.mkdir(exist_ok=True)
+            copy.write_bytes(record.files.data(path) or b"")
+        unit, manifest, plan, bundle = (scratch / path for path in INPUT_FILES)
+        evaluate(
+            unit,
+            manifest,
+            plan,
+            root,
+            output_dir=scratch / "out",
+            bundle=bundle.parent,
+            limits=limits,
+            durable=False,
+            reveal_hidden=revealed,
+        )
+        written = sorted(path for path in (scratch / "out").rglob("*") if path.is_file())
+        return {path.relative_to(scratch / "out").as_posix(): path.read_bytes() for path in written}
+
+
+def _loose(files: ResultFiles, refusal: Refusal, limits: Limits) -> tuple[Difference, ...]:
+    try:
+        result = parsed(files, RESULT_FILE, limits)
+        check_schema(result, "verification-result-0.1")
+    except ContractError:
+        return compare_loosely(files, None, refusal.problems)
+    return compare_loosely(files, result.value, refusal.problems)
+
+
+def _notes(record: Record, *, reworded: int, revealed: bool) -> list[str]:
+    notes = []
+    if record.other_version:
+        said = record.engine_version or "one that it does not name"
+        notes.append(
+            f"It was written by version {said}; this is {__version__}, which may observe and word things otherwise."
+        )
+    if reworded:
+        notes.append(f"This version words {reworded} places otherwise; that was not counted as a difference.")
+    if revealed:
+        notes.append("The result was written with --reveal: it shows the expectations of a hidden plan.")
+    return notes
