@@ -23,7 +23,9 @@ SHOWN = 6
 """How many differences of one file are told."""
 
 _MEASURED = ("started_at", "finished_at", "resources")
-_WORDING = frozenset({"summary", "diagnostics", "rationale", "correlation_notes", "description", "meaning"})
+_WORDING: frozenset[str | int] = frozenset(
+    {"summary", "diagnostics", "rationale", "correlation_notes", "description", "meaning"}
+)
 
 
 class Replay(NamedTuple):
@@ -74,15 +76,15 @@ class _Found(NamedTuple):
 
     @property
     def is_wording(self) -> bool:
-        return self.path is not None and (
-            self.path[-1:] in {(word,) for word in _WORDING} or self.expected == UNRECORDED
-        )
+        last = self.path[-1] if self.path else ""
+        return last in _WORDING or (self.path is not None and self.expected == UNRECORDED)
 
     def told(self, veil: Veil) -> Difference:
         if self.path is None:
             return Difference(self.file, self.message, None, self.recorded, self.expected, self.source)
-        shown = [veil.shown(value, self.file, self.path) for value in (self.recorded, self.expected)]
-        return Difference(self.file, self.message, veil.text(pointer_of(self.path)), *shown, self.source)
+        recorded, expected = (veil.shown(value, self.file, self.path) for value in (self.recorded, self.expected))
+        pointer = veil.text(pointer_of(self.path))
+        return Difference(self.file, self.message, pointer, recorded, expected, self.source)
 
 
 def compare(record: Record, veil: Veil, *, most_findings: int) -> Comparison:

@@ -93,6 +93,12 @@ def bundle_leaves(bundle: Bundle) -> Mapping[str, Leaf]:
     return {name: condition for name, condition in bundle.conditions.items() if isinstance(condition, Leaf)}
 
 
+def summary_of(leaf: Leaf, facts: KindFacts, row: Row, mask: Mask) -> str:
+    """One fact told by the leaf's own template or its kind's."""
+    template = leaf.finding or leaf.kind.finding
+    return printable(template.summary.format_map(_Told(facts, row, mask)))
+
+
 def _violations(name: str, node: ProofNode, leaf: Leaf, store: FactStore, mask: Mask, most: int) -> Iterator[Finding]:
     told = [violation.position for violation in violations(node, store)[:most]]
     yield from _facts_told(name, leaf, store, mask, told)
@@ -113,7 +119,7 @@ def _facts_told(name: str, leaf: Leaf, store: FactStore, mask: Mask, positions: 
         line = fields.integer(template.line) if template.line else None
         if line is not None and path is None:
             path = printable(origin.locator, 4096)
-        summary = printable(template.summary.format_map(fields))
+        summary = summary_of(leaf, facts, facts.rows[position], mask)
         yield Finding(name, leaf.name, template.severity, template.category, summary, path, line, origin)
 
 

@@ -1,0 +1,283 @@
+"""The proof tree of a recorded decision, told: each condition with the facts that decided it and where they were seen.
+
+Invariants: what is told is the decision that follows from the recorded facts, never the recorded tree, which may be forged;
+that the two differ is told first; a hidden plan's expectations are masked here, before any renderer sees them (design:
+facts-and-policy, *For the auditor*).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from idkmesh_rules.audit.record import Record
+from idkmesh_rules.audit.veil import Veil
+from idkmesh_rules.checks import Check
+from idkmesh_rules.contracts.digest import bytes_digest
+from idkmesh_rules.model.bundle import Demand, Form, Leaf, OnEmpty
+from idkmesh_rules.model.facts import FactStore, KindFacts, Origin, Row, Unknown, Value
+from idkmesh_rules.model.proof import Decision, LeafProof, ProofNode, RowProof, Status, causes
+from idkmesh_rules.model.truth import Truth
+from idkmesh_rules.policy.predicate import compiled
+from idkmesh_rules.policy.spelling import asked_text, leaf_text, value_text
+from idkmesh_rules.result.findings import bundle_leaves, summary_of
+
+
+class ToldField(NamedTuple):
+    """One field of a fact: its value, or why it is unknown; what was demanded of it, if anything was, and whether that holds."""
+
+    name: str
+    value: str
+    demanded: str | None = None
+    holds: Truth | None = None
+
+
+class ToldFact(NamedTuple):
+    """A fact that decided: its key, the fields that matter, a sentence, and each place where a check saw it.
+
+    `demanded` are the fields that the condition speaks of, `beside` those that the kind's laws tie to them.
+    """
+
+    key: tuple[ToldField, ...]
+    demanded: tuple[ToldField, ...]
+    beside: tuple[ToldField, ...]
+    summary: str | None
+    places: tuple["Place", ...]
+
+
+class Place(NamedTuple):
+    """Where a fact was seen: `changes.patch:10` or `inputs/work-unit.json#/validators/0`, by which check, recorded where."""
+
+    where: str
+    check: str
+    evidence: str
+
+
+class Told(NamedTuple):
+    """One node of the tree: its value and why; for a leaf also its rule, its counts and the facts that decided it.
+
+    `blamed` says that it is among the causes of its root's value. `why` is one clause.
+    """
+
+    name: str
+    form: Form
+    value: Truth
+    why: str
+    blamed: bool = False
+    line: int | None = None
+    column: int | None = None
+    rule: str | None = None
+    kind: str | None = None
+    proof: LeafProof | None = None
+    evidence: tuple[str, ...] = ()
+    facts: tuple[ToldFact, ...] = ()
+    children: tuple["Told", ...] = ()
+
+
+class Root(NamedTuple):
+    """A tree that the decision rests on: a validator, the floor, or an escalating condition.
+
+    `kept` says whether it is among what kept the decision from being an acceptance.
+    """
+
+    role: str
+    name: str
+    status: str
+    required: bool
+    kept: bool
+    node: Told
+
+
+class Explanation(NamedTuple):
+    """A decision, explained. `recorded` is the recommendation of decision.json, `forged` whether it doesn't follow."""
+
+    name: str
+    subject: str
+    recommendation: str
+    status: Status
+    recorded: str
+    forged: bool
+    bundle: str
+    decision_digest: str
+    roots: tuple[Root, ...]
+
+
+def explain(record: Record, *, revealed: bool, most_findings: int) -> Explanation:
+    """Explain what follows from a record; the decision is derived again, and compared with the recorded one."""
+    made = record.assemble(revealed=revealed, most_findings=most_findings)
+    derived = bytes_digest(made.files["decision.json"][:-1])
+    basis, decision = record.basis, made.decision
+    unit, manifest, _plan = basis.subject
+    teller = _Teller(record, record.veil(revealed=revealed))
+    return Explanation(
+        record.files.name,
+        f"{unit.id} version {unit.version}, attempt {manifest.attempt}",
+        decision.recommendation.value,
+        decision.status,
+        record.decision.value["recommendation"],
+        derived != record.decision.digest,
+        f"{basis.bundle.id} {basis.bundle.version}",
+        derived,
+        tuple(teller.roots(decision)),
+    )
+
+
+class _Teller:
+    def __init__(self, record: Record, veil: Veil) -> None:
+        basis = record.basis
+        self._store: FactStore = basis.store
+        self._parameters: Mapping[str, Value] = basis.parameters
+        self._leaves = bundle_leaves(basis.bundle)
+        self._floor = {leaf.name: leaf for leaf in basis.floor.leaves}
+        self._checks: tuple[Check, ...] = basis.checks
+        self._veil = veil
+        subject = basis.subject
+        self._documents = {each.document.name for each in (subject.unit, subject.manifest, subject.plan)}
+
+    def roots(self, decision: Decision) -> Iterator[Root]:
+        for outcome in decision.validators:
+            node = self._root(outcome.node, self._leaves)
+            kept = outcome.required and outcome.status is not Status.PASSED
+            yield Root("validator", outcome.id, outcome.status.value, outcome.required, kept, node)
+        floor = decision.floor
+        if floor is not None:
+            node = self._root(floor.node, self._floor)
+            yield Root("floor", "floor", floor.status.value, True, floor.decides, node)
+        for escalation in decision.escalations:
+            asks = escalation.value in (Truth.TRUE, Truth.UNKNOWN)
+            said = "asks for a person" if asks else "asks for nobody"
+            told = self._root(escalation, self._leaves, wanted=Truth.FALSE)
+            yield Root("escalation", escalation.condition, said, True, asks, told)
+
+    def _root(self, node: ProofNode, leaves: Mapping[str, Leaf], *, wanted: Truth = Truth.TRUE) -> Told:
+        good = (wanted, Truth.NOT_APPLICABLE) if wanted is Truth.FALSE else (wanted,)
+        blamed = frozenset() if node.value in good else frozenset(leaf.condition for leaf in causes(node))
+        return self._node(node, leaves, blamed)
+
+    def _node(self, node: ProofNode, leaves: Mapping[str, Leaf], blamed: frozenset[str]) -> Told:
+        line, column = node.mark if node.mark is not None else (None, None)
+        if node.leaf is None:
+            below = tuple([self._node(child, leaves, blamed) for child in node.children])
+            why = _combined(node)
+            return Told(
+                node.condition,
+                node.form,
+                node.value,
+                why,
+                any(each.blamed for each in below),
+                line,
+                column,
+                children=below,
+            )
+        leaf, facts = leaves[node.condition], self._store[node.leaf.kind]
+        return Told(
+            node.condition,
+            node.form,
+            node.value,
+            leaf_reason(leaf, node.value, node.leaf),
+            node.condition in blamed,
+            line,
+            column,
+            leaf_text(leaf, self._parameters),
+            leaf.kind.name,
+            node.leaf,
+            tuple(f"evidence/{check.id}.json" for check in self._checks if leaf.kind in check.kinds),
+            tuple([self._fact(leaf, facts, row) for row in node.leaf.rows]),
+        )
+
+    def _fact(self, leaf: Leaf, facts: KindFacts, proof: RowProof) -> ToldFact:
+        kind, row = leaf.kind, facts.rows[proof.index]
+        keys = [declared.name for declared in kind.fields if declared.key]
+        demanded = tuple([self._demanded(demand, facts, row) for demand in leaf.demands])
+        wrong = {each.name for each in demanded if each.holds is not Truth.TRUE or leaf.form is Form.NONE}
+        tied = {name for law in kind.invariants if wrong.intersection(law.fields) for name in law.fields}
+        shown = {*keys, *(each.name for each in demanded)}
+        beside = [
+            declared.name
+            for declared, value in zip(kind.fields, row, strict=True)
+            if declared.name in tied and declared.name not in shown and type(value) is not Unknown
+        ]
+        told = summary_of(leaf, facts, row, self._veil.mask) if proof.false and leaf.form is not Form.COUNT else None
+        return ToldFact(
+            tuple([self._field(name, facts, row) for name in keys]),
+            demanded,
+            tuple([self._field(name, facts, row) for name in beside]),
+            told,
+            tuple([self._place(origin) for origin in facts.origins[proof.index]]),
+        )
+
+    def _demanded(self, demand: Demand, facts: KindFacts, row: Row) -> ToldField:
+        field = self._field(demand.field.name, facts, row)
+        holds = compiled(demand, self._parameters)(row[facts.kind.index[demand.field.name]])
+        return field._replace(demanded=asked_text(demand, self._parameters), holds=holds)
+
+    def _field(self, name: str, facts: KindFacts, row: Row) -> ToldField:
+        position = facts.kind.index[name]
+        value = row[position]
+        if isinstance(value, Unknown):
+            return ToldField(name, f"unknown: {self._veil.text(value.reason)}")
+        text = value_text(value)
+        return ToldField(name, self._veil.mask(text) if facts.kind.fields[position].secret else text)
+
+    def _place(self, origin: Origin) -> Place:
+        where = f"inputs/{origin.locator}.json" if origin.locator in self._documents else origin.locator
+        if origin.line is not None:
+            where += f":{origin.line}"
+        elif origin.pointer is not None:
+            where += f"#{origin.pointer}"
+        return Place(where, origin.check, f"evidence/{origin.check}.json")
+
+
+def _combined(node: ProofNode) -> str:
+    if not node.children:
+        return "the rule bundle does not implement it"
+    words = ((Truth.FALSE, "failed"), (Truth.UNKNOWN, "unknown"), (Truth.NOT_APPLICABLE, "not applicable"))
+    counts = [(sum(child.value is value for child in node.children), word) for value, word in words]
+    told = [f"{count} {word}" for count, word in counts if count]
+    if node.form is Form.ANY:
+        return f"any of {len(node.children)}" + (f": {', '.join(told)}" if told else "")
+    number = f"{len(node.children)} condition{'s' * (len(node.children) != 1)}"
+    return f"of {number} {', '.join(told)}" if told else number
+
+
+def leaf_reason(leaf: Leaf, value: Truth, seen: LeafProof) -> str:
+    """Why a leaf has its value, in one clause: how many facts it looked at, and what about them decided."""
+    scope = f"{seen.facts} {leaf.kind.name} fact{'s' * (seen.facts != 1)}"
+    if leaf.where and leaf.form is not Form.NONE:
+        scope = f"{seen.in_scope} of {scope}"
+    reasons: Iterable[str] = _unknown(leaf, seen) if value is Truth.UNKNOWN else _known(leaf, value, seen)
+    return "; ".join([scope, *reasons])
+
+
+def _known(leaf: Leaf, value: Truth, seen: LeafProof) -> Iterator[str]:
+    false = value is Truth.FALSE
+    match leaf.form:
+        case Form.EVERY | Form.NONE if seen.deciding:
+            yield (
+                f"{seen.deciding} {'meet' if seen.deciding > 1 else 'meets'} it"
+                if leaf.form is Form.NONE
+                else (f"{seen.deciding} {'break' if seen.deciding > 1 else 'breaks'} the rule")
+            )
+        case Form.EVERY | Form.NONE if not seen.in_scope and not seen.perhaps_in_scope:
+            yield f"nothing is in its scope, and on_empty says {(leaf.on_empty or OnEmpty.INCONCLUSIVE).value}"
+        case Form.ONE if false and not seen.in_scope:
+            yield "there is none, and there must be one"
+        case Form.ONE if false and seen.in_scope > 1:
+            yield "there must be exactly one"
+        case Form.ONE if false:
+            yield "it breaks the rule"
+        case Form.SOME if false:
+            yield "there must be one at least"
+        case Form.COUNT if false:
+            yield "their number is out of bounds"
+
+
+def _unknown(leaf: Leaf, seen: LeafProof) -> Iterator[str]:
+    if not seen.complete:
+        yield f"facts may be missing: {seen.reason or 'the check did not say why'}"
+    if seen.deciding:
+        yield f"{_facts(seen.deciding)} can't be judged"
+    if seen.complete and not seen.deciding:
+        yield f"nothing is in its scope, and on_empty says {(leaf.on_empty or OnEmpty.INCONCLUSIVE).value}"
+
+
+def _facts(count: int) -> str:
+    return f"{count} fact" if count == 1 else f"{count} facts"
