@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from idkmesh_rules.model.bundle import Leaf
-from idkmesh_rules.model.facts import FactKind, FactStore, KindFacts, Origin, Row, Value, key_order
+from idkmesh_rules.model.facts import FactKind, FactStore, KindFacts, Origin, Row, Unknown, Value, key_order
 
 _IMAGINED = (Origin("why-not", ""),)
 
@@ -46,6 +46,12 @@ class Group(NamedTuple):
     wanted: bool
     changes: tuple[Change, ...]
     completes: bool = False
+
+    @property
+    def atoms(self) -> frozenset[object]:
+        """Its single changes, to tell whether one group asks for all that another does."""
+        name = self.leaf.kind.name
+        return frozenset([*self.changes, *([name] if self.completes else [])])
 
     @property
     def cost(self) -> int:
@@ -110,11 +116,34 @@ def merged(groups: Iterable[Group]) -> tuple[Group, ...]:
     return tuple(found.values())
 
 
+def lawful(store: FactStore, groups: Iterable[Group]) -> bool:
+    """Whether every fact of `store` that `groups` touch keeps the laws of its kind, as far as its fields are known."""
+    for group in groups:
+        kind, keys = group.leaf.kind, {change.key for change in group.changes}
+        for row in store[kind.name].rows:
+            if key_of(kind, row) in keys:
+                for law in kind.invariants:
+                    values = [row[kind.index[name]] for name in law.fields]
+                    if not any(isinstance(value, Unknown) for value in values) and not law.holds(*values):
+                        return False
+    return True
+
+
+def _composed(first: Change, then: Change) -> Change:
+    """One change that does what two do, and nothing of what others did between them."""
+    if first.after is None or then.before is None or then.after is None:
+        return Change(first.kind, first.before, then.after)
+    after = list(first.after)
+    for position in then.changed:
+        after[position] = then.after[position]
+    return Change(first.kind, first.before, tuple(after))
+
+
 def _together(one: Group, other: Group) -> Group:
     changes: Mapping[tuple[Value, ...], Change] = {change.key: change for change in one.changes}
     joined = dict(changes)
     for change in other.changes:
         first = joined.get(change.key)
-        joined[change.key] = change if first is None else Change(change.kind, first.before, change.after)
+        joined[change.key] = change if first is None else _composed(first, change)
     kept = tuple([each for each in joined.values() if each.before is not None or each.after is not None])
     return one._replace(changes=kept, completes=one.completes or other.completes)

@@ -72,15 +72,19 @@ class Repairer:
         troubled = sorted({*seen.violating, *seen.undecided})
         may_be_empty = self._leaf.on_empty in (OnEmpty.PASS, OnEmpty.NOT_APPLICABLE)
         held = any(index not in troubled for index in seen.in_scope)
+        mended = False
         for target in ("good", "out", "drop") if troubled else ("good",):
             plan = case.moved(troubled, target)
             if plan is None:
                 continue
+            # Facts that can be mended needn't be dropped for new ones.
+            mended = mended or (target == "good" and plan.changed)
             if held or may_be_empty or (target == "good" and any(change.after is not None for change in plan.changes)):
                 yield plan._replace(completes=True)
-            if not held and not plan.changed:
+            idle = may_be_empty and (troubled or not case.facts.complete)
+            if not held and not plan.changed and not idle:
                 perhaps = [index for index in seen.perhaps if index not in troubled]
-                for witness in case.witnesses("good", perhaps):
+                for witness in case.witnesses("good", perhaps, new=not mended):
                     yield witness.after(plan)._replace(completes=True)
 
     def _one(self, case: "_Case") -> "Iterator[_Plan | None]":
@@ -96,8 +100,14 @@ class Repairer:
             mended = case.moved([kept] if kept in wrong else [], "good")
             for target in ("out", "drop") if others else ("out",):
                 rest = case.moved(others, target)
-                if mended is not None and rest is not None:
-                    yield rest.after(mended)._replace(completes=True)
+                if mended is None or rest is None:
+                    continue
+                plan = rest.after(mended)._replace(completes=True)
+                if kept not in wrong or mended.changed:
+                    yield plan
+                else:
+                    for witness in case.witnesses("good", ()):
+                        yield witness.after(plan)
 
     def _count(self, case: "_Case") -> "Iterator[_Plan | None]":
         seen, fewest, highest = case.seen, self._least or 0, self._most
@@ -193,14 +203,14 @@ class _Case:
             changes.append(Change(self.facts.kind, row, new))
         return _Plan(tuple(changes))
 
-    def witnesses(self, target: str, first: Iterable[int]) -> Iterator[_Plan]:
-        """One fact of which the leaf says `target`: one of `first`, another one, or a new one."""
+    def witnesses(self, target: str, first: Iterable[int], *, new: bool = True) -> Iterator[_Plan]:
+        """One fact of which the leaf says `target`: one of `first`, another one, or (with `new`) a new one."""
         tried = list(dict.fromkeys([*first, *self.outside]))[:_WITNESSES]
         for index in tried:
             plan = self.moved([index], target, or_drop=False)
             if plan is not None:
                 yield plan
-        added = self.added(target, _Plan(()))
+        added = self.added(target, _Plan(())) if new else None
         if added is not None:
             yield added
 

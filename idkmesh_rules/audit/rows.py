@@ -20,6 +20,12 @@ SOME_TEXT = "(some text)"
 SOME_DIGEST = "sha256:" + "0" * 64
 """Stand-ins for a text or a digest of which nothing is demanded."""
 
+
+def new_text(name: str, number: int = 1) -> str:
+    """A stand-in for the text of a new fact's key field."""
+    return f"(some {name})" if number == 1 else f"(some {name} {number})"
+
+
 _TRIES = 20_000
 _NEW_TRIES = 4_000
 _NEW_KEYS = 64
@@ -112,19 +118,29 @@ class RowFinder:
         if self._kind.singleton and keys:
             return None
         pattern = next((row for row in taken if look.good(row)), taken[0] if taken else None)
-        options = product(*[self._key_values(position, taken) for position in self._kind.key_positions])
-        for key in islice(options, _NEW_KEYS):
-            if key not in keys:
-                draft, free = self._draft(key, pattern), self._changeable()
-                row = self._search(draft, free, getattr(look, target), frozenset(), _NEW_TRIES)
+        draws = [
+            self._draft(key, pattern)
+            for key in islice(product(*[self._key_values(n, taken) for n in self._kind.key_positions]), _NEW_KEYS)
+            if key not in keys
+        ]
+        for wary in (True, False):
+            for draft in draws:
+                row = self._search(draft, self._changeable(), getattr(look, target), frozenset(), _NEW_TRIES, wary=wary)
                 if row is not None:
                     return row
         return None
 
     def _search(
-        self, row: Row, free: tuple[int, ...], accepts: Accepts, discontent: frozenset[int], most: int
+        self,
+        row: Row,
+        free: tuple[int, ...],
+        accepts: Accepts,
+        discontent: frozenset[int],
+        most: int,
+        *,
+        wary: bool = False,
     ) -> Row | None:
-        """Fewest changes first; a row that makes nobody else discontent before any other."""
+        """Fewest changes first; a row that makes nobody else discontent before any other, and no other if `wary`."""
         options = [self._values(position, row) for position in free]
         fallback: Row | None = None
         tries = 0
@@ -141,7 +157,8 @@ class RowFinder:
                     if accepts(new) and self._lawful(new):
                         if self._discontent(new) <= discontent:
                             return self._settled(new, free)
-                        fallback = fallback or self._settled(new, free)
+                        if not wary and fallback is None:
+                            fallback = self._settled(new, free)
         return fallback
 
     def _discontent(self, row: Row) -> frozenset[int]:
@@ -156,7 +173,12 @@ class RowFinder:
         own = [demand.field.name for demand in (*leaf.must, *leaf.where) if not demand.field.key]
         found = dict.fromkeys(own)
         while True:
-            more = [name for law in kind.invariants if not found.keys().isdisjoint(law.fields) for name in reversed(law.fields)]
+            more = [
+                name
+                for law in kind.invariants
+                if not found.keys().isdisjoint(law.fields)
+                for name in reversed(law.fields)
+            ]
             new = [name for name in more if name not in found and not kind.fields[index[name]].key]
             if not new:
                 return tuple([index[name] for name in found])
@@ -195,7 +217,8 @@ class RowFinder:
         if declared.type is FieldType.INT:
             values.append(max([0, *[row[position] + 1 for row in taken]]))  # type: ignore[operator]
         elif declared.type is FieldType.STRING:
-            values += [f"(some new {declared.name}{f' {n}' if n > 1 else ''})" for n in range(1, len(taken) + 2)]
+            values = [value for value in values if value != SOME_TEXT]
+            values += [new_text(declared.name, number) for number in range(1, len(taken) + 2)]
         return tuple(dict.fromkeys(values))
 
     def _values(self, position: int, row: Row) -> tuple[Value, ...]:

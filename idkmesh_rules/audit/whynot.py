@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from itertools import combinations, count
 from typing import NamedTuple
 
-from idkmesh_rules.audit.changes import Group, applied, merged
+from idkmesh_rules.audit.changes import Group, applied, lawful, merged
 from idkmesh_rules.audit.repairs import Repairer
 from idkmesh_rules.audit.rows import Look, RowFinder
 from idkmesh_rules.model.bundle import Form, Leaf
@@ -58,7 +58,7 @@ def why_not(basis: Basis) -> WhyNot:
         why = f"no rule implements the required validator {named}" if uncovered else "no validator is required"
         return WhyNot(decision.recommendation, (), why)
     search = _Search(basis)
-    sets = search.run(decision)
+    sets = search.run()
     return WhyNot(decision.recommendation, sets, None, search.exhausted)
 
 
@@ -81,30 +81,32 @@ class _Search:
         self._steps = max(24, min(_STEPS, _WORK // (rows + 1)))
         self._small = _SMALL if rows < _WORK // 100 else 0
 
-    def run(self, decision: Decision) -> tuple[Groups, ...]:
-        found: dict[frozenset[Group], Groups] = {}
+    def run(self) -> tuple[Groups, ...]:
+        found: dict[frozenset[object], Groups] = {}
         order = count()
-        pending: list[tuple[int, int, FactStore, Groups, Decision | None]] = []
-        heappush(pending, (0, next(order), self._basis.store, (), decision))
+        pending: list[tuple[int, int, FactStore, Groups]] = []
+        heappush(pending, (0, next(order), self._basis.store, ()))
         steps = 0
         while pending:
-            cost, _, store, groups, known = heappop(pending)
+            cost, _, store, groups = heappop(pending)
             steps += 1
             if steps > self._steps or len(found) >= MOST_SETS:
                 self.exhausted = True
                 break
-            seen = known or self._basis._replace(store=store).decide()
+            seen = self._basis._replace(store=store).decide()
             if seen.recommendation is Recommendation.ACCEPT:
                 least = self._minimal(merged(groups))
-                if least is not None:
-                    found.setdefault(frozenset(least), least)
+                atoms = frozenset().union(*[group.atoms for group in least or ()])
+                if least is not None and not any(known <= atoms for known in found):
+                    # A set that asks for all that another does and for more is no smallest one.
+                    found = {other: theirs for other, theirs in found.items() if not atoms <= other} | {atoms: least}
                 continue
             taken = [_Wish(group.leaf.name, group.below_floor, group.wanted) for group in groups]
             for wish in dict.fromkeys(_wishes(seen)):
                 if taken.count(wish) < _TWICE:
                     repairer, kind = self._repairers[wish.name, wish.below_floor]
                     for group in repairer.ways(store[kind], wanted=wish.wanted):
-                        entry = (cost + group.cost, next(order), applied(store, (group,)), (*groups, group), None)
+                        entry = (cost + group.cost, next(order), applied(store, (group,)), (*groups, group))
                         heappush(pending, entry)
         return tuple(sorted(found.values(), key=lambda groups: sum(group.cost for group in groups)))
 
@@ -113,17 +115,20 @@ class _Search:
         return self._basis._replace(store=store).decide().recommendation is Recommendation.ACCEPT
 
     def _minimal(self, groups: Groups) -> Groups | None:
-        """What is left when groups are taken out as long as the rest is accepted; None if merging has lost something."""
+        """What is left when groups are taken out as long as the rest is accepted.
+
+        None if changes of one fact that were found one after the other don't go together.
+        """
         if not self._accepts(groups):
             return None
         for group in sorted(groups, key=lambda group: -group.cost):
             rest = tuple([each for each in groups if each is not group])
             if rest and self._accepts(rest):
                 groups = rest
-        if len(groups) > self._small:
-            return groups
-        smaller = (part for size in range(1, len(groups)) for part in combinations(groups, size))
-        return next((part for part in smaller if self._accepts(part)), groups)
+        if len(groups) <= self._small:
+            smaller = (part for size in range(1, len(groups)) for part in combinations(groups, size))
+            groups = next((part for part in smaller if self._accepts(part)), groups)
+        return groups if lawful(applied(self._basis.store, groups), groups) else None
 
 
 def _repairers(basis: Basis) -> Iterator[tuple[tuple[str, bool], tuple[Repairer, str]]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from idkmesh_rules.audit.explain import Explanation
 from idkmesh_rules.audit.explain import explain as explain_record
+from idkmesh_rules.audit.wanted import Wanted, wanted
 from idkmesh_rules.model.documents import Document
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.pipeline.evaluation import AnyPath
@@ -25,3 +26,14 @@ def explain(directory: AnyPath, *, reveal_hidden: bool = False, limits: Limits |
         return read_refusal(files, limits)
     record = read_record(files, limits, reveal=reveal_hidden)
     return explain_record(record, revealed=reveal_hidden, most_findings=limits.findings_per_condition)
+
+
+def why_not(directory: AnyPath, *, reveal_hidden: bool = False, limits: Limits | None = None) -> Wanted:
+    """Find the sets of fact changes after which the decision of a result directory would be an acceptance.
+
+    `reveal_hidden` shows a hidden plan's expectations. Raises Refusal (`result-unreadable`, `result-undecided`,
+    `result-tampered`) when there is no decision.
+    """
+    limits = limits or Limits()
+    record = read_record(read_files(Path(directory), limits), limits, reveal=reveal_hidden)
+    return wanted(record, revealed=reveal_hidden, most_findings=limits.findings_per_condition)

@@ -1,0 +1,153 @@
+"""The sets of `why_not` told: which facts of which condition, and what their fields would have to be.
+
+Invariants: facts that need the same change are told together, however many they are; what a condition demands stands apart
+from what a law of the kind makes of it; a hidden plan's expectations are masked here.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from idkmesh_rules.audit.changes import Change, Group
+from idkmesh_rules.audit.record import Record
+from idkmesh_rules.audit.rows import SOME_DIGEST, SOME_TEXT, new_text
+from idkmesh_rules.audit.veil import Veil
+from idkmesh_rules.audit.whynot import WhyNot, why_not
+from idkmesh_rules.contracts.digest import bytes_digest
+from idkmesh_rules.model.facts import FactKind, FieldType, Row, Unknown, Value
+from idkmesh_rules.policy.spelling import leaf_text, value_text
+
+LISTED = 100
+"""How many keys of facts that change alike are told."""
+
+
+class NewValue(NamedTuple):
+    """What a field would have to be. `implied` says that only a law of the kind asks for it, `stand_in` that any would do."""
+
+    name: str
+    value: str
+    implied: bool
+    stand_in: bool
+
+
+class ToldChange(NamedTuple):
+    """The same change of some facts: `change`, `drop` or `add`; `facts` are the keys of the first of them."""
+
+    action: str
+    kind: str
+    number: int
+    facts: tuple[str, ...]
+    fields: tuple[NewValue, ...]
+
+
+class ToldGroup(NamedTuple):
+    """What one condition would need. `role` is `rules`, `floor` or `escalation`; an escalating one would have to fail."""
+
+    condition: str
+    role: str
+    line: int | None
+    column: int | None
+    rule: str
+    completes: str | None
+    changes: tuple[ToldChange, ...]
+
+
+class Wanted(NamedTuple):
+    """What would have led to an acceptance: any one of `sets`, each a tuple of groups all of which are needed."""
+
+    name: str
+    subject: str
+    recommendation: str
+    forged: bool
+    accepted: bool
+    sets: tuple[tuple[ToldGroup, ...], ...]
+    impossible: str | None
+    more: bool
+
+
+def wanted(record: Record, *, revealed: bool, most_findings: int) -> Wanted:
+    """Find and tell what would have had to differ from what a record holds."""
+    made = record.assemble(revealed=revealed, most_findings=most_findings)
+    found: WhyNot = why_not(record.basis)
+    unit, manifest, _plan = record.basis.subject
+    veil = record.veil(revealed=revealed)
+    return Wanted(
+        record.files.name,
+        f"{unit.id} version {unit.version}, attempt {manifest.attempt}",
+        found.recommendation.value,
+        bytes_digest(made.files["decision.json"][:-1]) != record.decision.digest,
+        found.accepted,
+        tuple([tuple([_group(group, record, veil) for group in groups]) for groups in found.sets]),
+        found.impossible,
+        found.more,
+    )
+
+
+def _group(group: Group, record: Record, veil: Veil) -> ToldGroup:
+    leaf = group.leaf
+    line, column = leaf.mark if leaf.mark is not None else (None, None)
+    alike: dict[object, list[Change]] = {}
+    for change in group.changes:
+        alike.setdefault(_likeness(change), []).append(change)
+    return ToldGroup(
+        leaf.name,
+        "floor" if group.below_floor else "rules" if group.wanted else "escalation",
+        line,
+        column,
+        leaf_text(leaf, record.basis.parameters),
+        leaf.kind.name if group.completes else None,
+        tuple([_told(changes, group, veil) for changes in alike.values()]),
+    )
+
+
+def _likeness(change: Change) -> object:
+    """What two changes have in common that are told together."""
+    if change.after is None:
+        return "drop"
+    if change.before is None:
+        return "add", change.after
+    return "change", tuple([(position, change.after[position]) for position in change.changed])
+
+
+def _told(changes: list[Change], group: Group, veil: Veil) -> ToldChange:
+    first, kind = changes[0], group.leaf.kind
+    action = "drop" if first.after is None else "add" if first.before is None else "change"
+    keys = tuple([_key(change, veil) for change in changes[:LISTED]])
+    fields = tuple(_fields(first, group, veil)) if first.after is not None else ()
+    return ToldChange(action, kind.name, len(changes), keys, fields)
+
+
+def _fields(change: Change, group: Group, veil: Veil) -> Iterator[NewValue]:
+    kind, row = change.kind, change.after or ()
+    demanded = {demand.field.name for demand in group.leaf.demands}
+    positions = change.changed or [n for n, declared in enumerate(kind.fields) if not declared.key]
+    for position in positions:
+        declared, value = kind.fields[position], row[position]
+        implied = declared.name not in demanded
+        free = implied and value is not None and not _determined(kind, position, change)
+        yield NewValue(declared.name, _spelled(kind, position, value, veil), implied, free)
+
+
+def _determined(kind: FactKind, position: int, change: Change) -> bool:
+    """Whether an implied value is the only one that serves: it is a bool or enum, or that of another field."""
+    declared, row = kind.fields[position], change.after or ()
+    value = row[position]
+    if declared.type in (FieldType.BOOL, FieldType.ENUM):
+        return change.before is not None
+    beside = [other for n, other in enumerate(row) if n != position and kind.fields[n].type is declared.type]
+    return value in beside and value not in (SOME_TEXT, SOME_DIGEST) and declared.type is not FieldType.INT
+
+
+def _key(change: Change, veil: Veil) -> str:
+    row: Row = change.after if change.after is not None else change.before or ()
+    kind = change.kind
+    return ", ".join(
+        f"{kind.fields[position].name} {_spelled(kind, position, row[position], veil)}"
+        for position in kind.key_positions
+    )
+
+
+def _spelled(kind: FactKind, position: int, value: Value | Unknown, veil: Veil) -> str:
+    text = value_text(value)
+    if value in (SOME_TEXT, new_text(kind.fields[position].name)) or not kind.fields[position].secret:
+        return text
+    return veil.mask(text)
