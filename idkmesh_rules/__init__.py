@@ -1,7 +1,8 @@
 """idkmesh-rules: an independent verifier of what autonomous workers hand over. This is its public API.
 
 `evaluate` looks at a candidate's bytes and decides by rules; `validate` holds the verifier's own documents against each
-other beforehand. Everything is loaded when it is first used, so that importing the package costs next to nothing.
+other beforehand. `explain`, `why_not`, `replay` and `impact` speak of finished runs, from their result directories alone.
+Everything is loaded when it is first used, so that importing the package costs next to nothing.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from idkmesh_rules.model.limits import Limits
     from idkmesh_rules.model.proof import Recommendation, Status
     from idkmesh_rules.pipeline import Contract, evaluate, validate
+    from idkmesh_rules.pipeline.impact import impact
+    from idkmesh_rules.pipeline.replay import replay
+    from idkmesh_rules.pipeline.trace import explain, why_not
 
 _HOMES = {
     "Contract": "pipeline",
@@ -26,7 +30,11 @@ _HOMES = {
     "Refusal": "errors",
     "Status": "model.proof",
     "evaluate": "pipeline",
+    "explain": "pipeline.trace",
+    "impact": "pipeline.impact",
+    "replay": "pipeline.replay",
     "validate": "pipeline",
+    "why_not": "pipeline.trace",
 }
 
 __all__ = [
@@ -41,7 +49,11 @@ __all__ = [
     "Status",
     "__version__",
     "evaluate",
+    "explain",
+    "impact",
+    "replay",
     "validate",
+    "why_not",
 ]
 
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from idkmesh_rules.audit.record import Record
 from idkmesh_rules.audit.veil import Veil
 from idkmesh_rules.checks import Check
-from idkmesh_rules.contracts.digest import bytes_digest
 from idkmesh_rules.model.bundle import Demand, Form, Leaf, OnEmpty
 from idkmesh_rules.model.facts import FactStore, KindFacts, Origin, Row, Unknown, Value
 from idkmesh_rules.model.proof import Decision, LeafProof, ProofNode, RowProof, Status, causes
@@ -100,21 +99,19 @@ class Explanation(NamedTuple):
     roots: tuple[Root, ...]
 
 
-def explain(record: Record, *, revealed: bool, most_findings: int) -> Explanation:
+def explain(record: Record, *, revealed: bool) -> Explanation:
     """Explain what follows from a record; the decision is derived again, and compared with the recorded one."""
-    made = record.assemble(revealed=revealed, most_findings=most_findings)
-    derived = bytes_digest(made.files["decision.json"][:-1])
-    basis, decision = record.basis, made.decision
-    unit, manifest, _plan = basis.subject
+    decision, derived = record.derived()
+    bundle = record.basis.bundle
     teller = _Teller(record, record.veil(revealed=revealed))
     return Explanation(
         record.files.name,
-        f"{unit.id} version {unit.version}, attempt {manifest.attempt}",
+        record.subject,
         decision.recommendation.value,
         decision.status,
         record.decision.value["recommendation"],
         derived != record.decision.digest,
-        f"{basis.bundle.id} {basis.bundle.version}",
+        f"{bundle.id} {bundle.version}",
         derived,
         tuple(teller.roots(decision)),
     )

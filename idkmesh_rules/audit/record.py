@@ -11,9 +11,12 @@ from typing import NamedTuple
 from idkmesh_rules._version import __version__
 from idkmesh_rules.audit.veil import Veil
 from idkmesh_rules.checks.check import unread_reason
+from idkmesh_rules.contracts.digest import canonical_digest
 from idkmesh_rules.contracts.readers import EXTENSION
 from idkmesh_rules.model.documents import Document
 from idkmesh_rules.model.observation import FileObservation, FileState
+from idkmesh_rules.model.proof import Decision
+from idkmesh_rules.policy import decision_document
 from idkmesh_rules.result.assembly import RESULT_FILE, Assembled, Basis, assemble
 from idkmesh_rules.result.documents import file_bytes
 from idkmesh_rules.result.verification import Measured
@@ -64,6 +67,12 @@ class Record(NamedTuple):
     decision: Document
 
     @property
+    def subject(self) -> str:
+        """What the run was about, for a person."""
+        unit, manifest, _plan = self.basis.subject
+        return f"{unit.id} version {unit.version}, attempt {manifest.attempt}"
+
+    @property
     def engine_version(self) -> str:
         """The version of idkrules that wrote it, as it says itself."""
         return engine_version(self.result)
@@ -72,6 +81,12 @@ class Record(NamedTuple):
     def other_version(self) -> bool:
         """Whether another version than this one wrote it."""
         return self.engine_version != __version__
+
+    def derived(self) -> tuple[Decision, str]:
+        """The decision that follows from the basis, and its digest, which is the recorded one's unless that was forged."""
+        decision = self.basis.decide()
+        document = decision_document(decision, self.basis.bundle, self.basis.parameters, self.facts.digest)
+        return decision, canonical_digest(document)
 
     def veil(self, *, revealed: bool) -> Veil:
         """How the plan's expectations are shown."""

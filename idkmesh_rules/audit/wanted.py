@@ -12,7 +12,6 @@ from idkmesh_rules.audit.record import Record
 from idkmesh_rules.audit.rows import SOME_DIGEST, SOME_TEXT, new_text
 from idkmesh_rules.audit.veil import Veil
 from idkmesh_rules.audit.whynot import WhyNot, why_not
-from idkmesh_rules.contracts.digest import bytes_digest
 from idkmesh_rules.model.facts import FactKind, FieldType, Row, Unknown, Value
 from idkmesh_rules.policy.spelling import leaf_text, value_text
 
@@ -64,17 +63,15 @@ class Wanted(NamedTuple):
     more: bool
 
 
-def wanted(record: Record, *, revealed: bool, most_findings: int) -> Wanted:
+def wanted(record: Record, *, revealed: bool) -> Wanted:
     """Find and tell what would have had to differ from what a record holds."""
-    made = record.assemble(revealed=revealed, most_findings=most_findings)
     found: WhyNot = why_not(record.basis)
-    unit, manifest, _plan = record.basis.subject
     veil = record.veil(revealed=revealed)
     return Wanted(
         record.files.name,
-        f"{unit.id} version {unit.version}, attempt {manifest.attempt}",
+        record.subject,
         found.recommendation.value,
-        bytes_digest(made.files["decision.json"][:-1]) != record.decision.digest,
+        record.derived()[1] != record.decision.digest,
         found.accepted,
         tuple([tuple([_group(group, record, veil) for group in groups]) for groups in found.sets]),
         found.impossible,

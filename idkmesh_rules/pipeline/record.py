@@ -37,6 +37,15 @@ def evidence_path(check: Check) -> str:
     return f"evidence/{check.id}.json"
 
 
+def holds_result(directory: Path) -> bool:
+    """Whether a directory holds any of the files that make a result, whatever they are."""
+    try:
+        with CandidateReader(directory, budget=0) as reader:
+            return any(reader.observe(path, -1).state is not FileState.MISSING for path in (*CORE_FILES, REFUSAL_FILE))
+    except (OSError, ValueError):
+        return False
+
+
 def read_files(directory: Path, limits: Limits) -> ResultFiles:
     """Look at every file that a result directory may hold; raises Refusal `result-unreadable` if it is none."""
     most = limits.record_bytes

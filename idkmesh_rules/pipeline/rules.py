@@ -100,12 +100,29 @@ def read_rules(
     return Rules(control, bundle, parameters)
 
 
+def named_bundle(asked: Path | str, limits: Limits) -> tuple[Bundle, tuple[Problem, ...]]:
+    """A shipped bundle by its id, or the one in a directory, checked; and where it is below its floor, which isn't refused.
+
+    Raises Refusal when there is none, or it is wrong.
+    """
+    control = read_control_file(_known(str(asked), bundle_directory(asked)) / "bundle.yaml", "rule bundle", limits.bundle_bytes)
+    try:
+        bundle = loaded(control.data, str(control.path))
+    except PolicyError as error:
+        raise Refusal("bundle-invalid", "the rule bundle is wrong", problems=error.problems) from None
+    defaults = bind_parameters(bundle, {})
+    return bundle, _holes(bundle, tuple(sorted(defaults.items())))
+
+
 def _bundle_file(plan: AnyPlan, asked: Path | str | None) -> Path:
-    if asked is None:
-        name = plan.pin.id or BACKENDS[plan.backend].bundle
-        directory = shipped_bundle(name)
-    else:
-        name, directory = str(asked), bundle_directory(asked)
+    if asked is not None:
+        return _known(str(asked), bundle_directory(asked)) / "bundle.yaml"
+    # What a plan pins by id is a shipped bundle, and never a directory that happens to be called so.
+    name = plan.pin.id or BACKENDS[plan.backend].bundle
+    return _known(name, shipped_bundle(name)) / "bundle.yaml"
+
+
+def _known(name: str, directory: Path | None) -> Path:
     if directory is None:
         raise Refusal(
             "bundle-unknown",
@@ -118,7 +135,7 @@ def _bundle_file(plan: AnyPlan, asked: Path | str | None) -> Path:
                 ),
             ),
         )
-    return directory / "bundle.yaml"
+    return directory
 
 
 def bundle_directory(asked: Path | str) -> Path | None:

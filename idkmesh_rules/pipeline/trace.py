@@ -25,7 +25,7 @@ def explain(directory: AnyPath, *, reveal_hidden: bool = False, limits: Limits |
     if files.refused:
         return read_refusal(files, limits)
     record = read_record(files, limits, reveal=reveal_hidden)
-    return explain_record(record, revealed=reveal_hidden, most_findings=limits.findings_per_condition)
+    return explain_record(record, revealed=reveal_hidden)
 
 
 def why_not(directory: AnyPath, *, reveal_hidden: bool = False, limits: Limits | None = None) -> Wanted:
@@ -36,4 +36,4 @@ def why_not(directory: AnyPath, *, reveal_hidden: bool = False, limits: Limits |
     """
     limits = limits or Limits()
     record = read_record(read_files(Path(directory), limits), limits, reveal=reveal_hidden)
-    return wanted(record, revealed=reveal_hidden, most_findings=limits.findings_per_condition)
+    return wanted(record, revealed=reveal_hidden)
