@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from idkmesh_rules.audit.record import Record
 from idkmesh_rules.audit.veil import Veil
-from idkmesh_rules.checks import Check
+from idkmesh_rules.checks import AnyCheck
 from idkmesh_rules.model.bundle import Demand, Form, Leaf, OnEmpty
 from idkmesh_rules.model.facts import FactStore, KindFacts, Origin, Row, Unknown, Value
 from idkmesh_rules.model.proof import Decision, LeafProof, ProofNode, RowProof, Status, causes
@@ -124,7 +124,7 @@ class _Teller:
         self._parameters: Mapping[str, Value] = basis.parameters
         self._leaves = bundle_leaves(basis.bundle)
         self._floor = {leaf.name: leaf for leaf in basis.floor.leaves}
-        self._checks: tuple[Check, ...] = basis.checks
+        self._checks: tuple[AnyCheck, ...] = basis.checks
         self._veil = veil
         subject = basis.subject
         self._documents = {each.document.name for each in (subject.unit, subject.manifest, subject.plan)}

@@ -9,7 +9,7 @@ from typing import Any
 
 from idkmesh_rules.audit.differences import ABSENT, Path
 from idkmesh_rules.contracts.schema import shorten
-from idkmesh_rules.model.documents import EvaluatorPlan
+from idkmesh_rules.model.documents import AnyPlan
 from idkmesh_rules.model.facts import FactKind
 from idkmesh_rules.result.findings import Mask, mask_for, reveal
 
@@ -26,11 +26,11 @@ class Veil:
         self._fields = frozenset(fields)
 
     @classmethod
-    def of(cls, plan: EvaluatorPlan, kinds: Iterable[FactKind], *, revealed: bool) -> "Veil":
+    def of(cls, plan: AnyPlan, kinds: Iterable[FactKind], *, revealed: bool) -> "Veil":
         """The veil that a plan asks for; none if it isn't hidden, or on demand."""
         hidden = plan.hidden and not revealed
         fields = {declared.name for kind in kinds for declared in kind.fields if declared.secret}
-        secrets = [line.text for line in plan.required_lines] if hidden else []
+        secrets = plan.demands.secrets if hidden else ()
         return cls(mask_for(plan, revealed=revealed), secrets, fields if hidden else (), hidden=hidden)
 
     @classmethod

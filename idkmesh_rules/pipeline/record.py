@@ -10,7 +10,8 @@ from pathlib import Path
 from idkmesh_rules._version import __version__
 from idkmesh_rules.audit.record import CORE_FILES, REFUSAL_FILE, Record, ResultFiles, engine_version
 from idkmesh_rules.audit.stored import read_store
-from idkmesh_rules.checks import Check
+from idkmesh_rules.checks import AnyCheck, backend_kinds, checks_of
+from idkmesh_rules.checks.backends import backend_names
 from idkmesh_rules.contracts.binding import check_independence
 from idkmesh_rules.contracts.readers import read_result_manifest
 from idkmesh_rules.contracts.schema import check_schema
@@ -25,16 +26,21 @@ from idkmesh_rules.observe.control import ControlFile
 from idkmesh_rules.observe.listing import entries
 from idkmesh_rules.observe.reader import CandidateReader
 from idkmesh_rules.pipeline.contract import Asked, Contract, read_contract
-from idkmesh_rules.pipeline.rules import all_checks, backend_checks, backend_floor, backend_kinds
+from idkmesh_rules.pipeline.rules import backend_floor
 from idkmesh_rules.result.assembly import RESULT_FILE, Basis
 from idkmesh_rules.result.verification import Subject
 
 _HIDDEN = "[hidden] something here is not what an evaluation writes"
 
 
-def evidence_path(check: Check) -> str:
+def evidence_path(check: AnyCheck) -> str:
     """Where the evidence of a check lies in a result directory."""
     return f"evidence/{check.id}.json"
+
+
+def _evidence_paths() -> tuple[str, ...]:
+    """Of the checks of all backends: which one it is about isn't known before the plan is read."""
+    return tuple(dict.fromkeys(evidence_path(check) for name in backend_names() for check in checks_of(name)))
 
 
 def holds_result(directory: Path) -> bool:
@@ -51,7 +57,7 @@ def read_files(directory: Path, limits: Limits) -> ResultFiles:
     most = limits.record_bytes
     try:
         with CandidateReader(directory, budget=4 * most) as reader:
-            wanted = (*CORE_FILES, REFUSAL_FILE, *map(evidence_path, all_checks()))
+            wanted = (*CORE_FILES, REFUSAL_FILE, *_evidence_paths())
             seen = {path: reader.observe(path, most, most) for path in wanted}
         found = entries(directory, ("inputs", "evidence"), limits.record_entries)
     except (OSError, ValueError) as error:
@@ -88,7 +94,7 @@ def read_record(files: ResultFiles, limits: Limits, *, reveal: bool) -> Record:
         store = read_store(facts, backend_kinds(plan.backend), other_version=engine_version(result) != __version__)
     except ContractError as error:
         raise _refusal("result-tampered", *error.problems) from None
-    checks, rules = backend_checks(plan.backend), contract.rules
+    checks, rules = checks_of(plan.backend), contract.rules
     basis = Basis(
         Subject(contract.unit, manifest, plan),
         rules.bundle,
@@ -155,7 +161,9 @@ def _not_taken(refusal: Refusal) -> Refusal:
     return _refusal("result-tampered", why, *refusal.problems)
 
 
-def _crashes(files: ResultFiles, checks: tuple[Check, ...], store: FactStore, limits: Limits) -> Iterator[CheckCrash]:
+def _crashes(
+    files: ResultFiles, checks: tuple[AnyCheck, ...], store: FactStore, limits: Limits
+) -> Iterator[CheckCrash]:
     """Of the checks whose kinds a crash left incomplete, the error that their evidence records: it is nowhere else."""
     for check in checks:
         if any(store[kind.name].crashed for kind in check.kinds):

@@ -105,7 +105,9 @@ def named_bundle(asked: Path | str, limits: Limits) -> tuple[Bundle, tuple[Probl
 
     Raises Refusal when there is none, or it is wrong.
     """
-    control = read_control_file(_known(str(asked), bundle_directory(asked)) / "bundle.yaml", "rule bundle", limits.bundle_bytes)
+    control = read_control_file(
+        _known(str(asked), bundle_directory(asked)) / "bundle.yaml", "rule bundle", limits.bundle_bytes
+    )
     try:
         bundle = loaded(control.data, str(control.path))
     except PolicyError as error:

@@ -34,7 +34,8 @@ def leaf_text(leaf: Leaf, parameters: Mapping[str, Value] = _NO_PARAMETERS) -> s
 def fact_text(kind: FactKind, row: AbstractRow) -> str:
     """An abstract fact: its kind and the fields that matter."""
     fields = [
-        f"{name} {value_text(value)}" for name, value in sorted(row.sample.items(), key=lambda item: kind.index[item[0]])
+        f"{name} {value_text(value)}"
+        for name, value in sorted(row.sample.items(), key=lambda item: kind.index[item[0]])
     ]
     return f"a {kind.name} fact" + (f" with {', '.join(fields)}" if fields else "")
 
@@ -65,9 +66,7 @@ def value_text(value: Value | Unknown) -> str:
     return "absent" if value is None else str(value)
 
 
-def _operand(
-    operand: Operand, parameters: Mapping[str, Value], spell: Callable[[Value], str] | None = None
-) -> str:
+def _operand(operand: Operand, parameters: Mapping[str, Value], spell: Callable[[Value], str] | None = None) -> str:
     spell = spell or value_text
     if not isinstance(operand, ParameterRef):
         return spell(operand)

@@ -9,7 +9,8 @@ from idkmesh_rules.model.documents import Document
 from idkmesh_rules.model.proof import Recommendation, Status
 from idkmesh_rules.model.text import printable
 from idkmesh_rules.model.truth import Truth
-from idkmesh_rules.render.lines import WIDTH, as_json, painted, wrapped
+from idkmesh_rules.render.layout import WIDTH, wrapped
+from idkmesh_rules.render.lines import as_json, drawn
 from idkmesh_rules.render.text import refusal_text
 
 _MARKS = {Truth.TRUE: "✓", Truth.FALSE: "✗", Truth.UNKNOWN: "?", Truth.NOT_APPLICABLE: "−"}
@@ -26,7 +27,7 @@ _OUTCOMES = {Recommendation.ACCEPT.value: Status.PASSED, Recommendation.REJECT.v
 
 def explanation_text(told: Explanation, *, only: str | None, failed: bool, colour: bool) -> str:
     """The recommendation and the tree below each root; `only` names one root, `failed` leaves out what passed."""
-    outcome = painted(told.recommendation, _OUTCOMES.get(told.recommendation, Status.INCONCLUSIVE), colour)
+    outcome = drawn(told.recommendation, _OUTCOMES.get(told.recommendation, Status.INCONCLUSIVE), colour)
     lines = [f"{outcome}  {printable(told.subject)}"]
     lines += [f"  rules     {printable(told.bundle)}, {_BUNDLE}", f"  decision  {told.decision_digest}"]
     if told.forged:
@@ -94,7 +95,7 @@ def _root(root: Root, failed: bool, colour: bool) -> Iterator[str]:
     if root.role == "floor":
         said.append("it decides" if root.kept else "it does not decide")
     status = Status.INCONCLUSIVE if root.role == "escalation" and root.kept else _STATUSES[node.value]
-    mark = painted(_MARKS[node.value], status, colour)
+    mark = drawn(_MARKS[node.value], status, colour)
     if node.proof is not None:
         yield f"{mark} {printable(title)}: {', '.join(said)}{_at(node)}"
         yield from _leaf(node, 2, colour, expanded=node.blamed)
@@ -117,7 +118,7 @@ def _children(node: Told, indent: int, failed: bool, colour: bool, *, expanded: 
     shown = [child for child in node.children if child.blamed or not failed]
     width = max((len(child.name) for child in shown), default=0)
     for child in shown:
-        mark = painted(_MARKS[child.value], _STATUSES[child.value], colour)
+        mark = drawn(_MARKS[child.value], _STATUSES[child.value], colour)
         if child.proof is None:
             yield from _headed(mark, f"{printable(child.name)}: {printable(child.why)}", _at(child), indent)
             yield from _children(child, indent + 2, failed, colour, expanded=expanded)

@@ -8,7 +8,8 @@ from idkmesh_rules.model.bundle import Bundle, Mark
 from idkmesh_rules.model.proof import Status
 from idkmesh_rules.model.text import printable
 from idkmesh_rules.model.truth import Truth
-from idkmesh_rules.render.lines import as_json, painted, wrapped
+from idkmesh_rules.render.layout import wrapped
+from idkmesh_rules.render.lines import as_json, drawn
 
 _WORDS = {
     Truth.TRUE: "true",
@@ -33,10 +34,10 @@ def impact_text(told: Impact, *, colour: bool) -> str:
     for turn in Turn:
         flips = [flip for flip in told.flips if flip.turn is turn]
         if flips:
-            lines += ["", painted(f"{turn.value} ({len(flips)})", _GRAVITY[turn], colour)]
+            lines += ["", drawn(f"{turn.value} ({len(flips)})", _GRAVITY[turn], colour)]
             lines += [line for flip in flips for line in _flip(flip)]
     if told.unread:
-        lines += ["", painted(f"not read ({len(told.unread)})", Status.ERROR, colour)]
+        lines += ["", drawn(f"not read ({len(told.unread)})", Status.ERROR, colour)]
         for each in told.unread:
             lines += wrapped(f"{printable(each.name, 4096)}: {printable(each.why, 1000)}", 2)
     lines += ["", *wrapped(_summary(told), 0)]

@@ -4,7 +4,8 @@ from idkmesh_rules.audit.differences import Difference
 from idkmesh_rules.audit.replay import Replay
 from idkmesh_rules.model.proof import Status
 from idkmesh_rules.model.text import printable
-from idkmesh_rules.render.lines import as_json, painted, wrapped
+from idkmesh_rules.render.layout import wrapped
+from idkmesh_rules.render.lines import as_json, drawn
 
 _MOST = 40
 _UNSIGNED = (
@@ -17,7 +18,7 @@ _UNSEEN = "The candidate was not looked at; --candidate-root DIR evaluates it ag
 
 def replay_text(replay: Replay, *, colour: bool) -> str:
     """The verdict, what differs with both values, and what replay can't know."""
-    lines = [f"{painted(_verdict(replay), _status(replay), colour)}  {printable(replay.name, 4096)}"]
+    lines = [f"{drawn(_verdict(replay), _status(replay), colour)}  {printable(replay.name, 4096)}"]
     if replay.recorded is not None:
         lines += wrapped(_decided(replay), 2)
         lines.append(f"  decision  {replay.decision_digest}")

@@ -6,7 +6,8 @@ from typing import Any
 from idkmesh_rules.audit.wanted import NewValue, ToldChange, ToldGroup, Wanted
 from idkmesh_rules.model.proof import Status
 from idkmesh_rules.model.text import printable
-from idkmesh_rules.render.lines import as_json, painted, wrapped
+from idkmesh_rules.render.layout import wrapped
+from idkmesh_rules.render.lines import as_json, drawn
 
 _SHOWN = 5
 _SETS = 8
@@ -15,7 +16,7 @@ _SETS = 8
 def wanted_text(told: Wanted, *, colour: bool) -> str:
     """The recommendation, then each set of changes, condition by condition."""
     status = Status.PASSED if told.accepted else Status.FAILED
-    lines = [f"{painted(told.recommendation, status, colour)}  {printable(told.subject)}"]
+    lines = [f"{drawn(told.recommendation, status, colour)}  {printable(told.subject)}"]
     if told.forged:
         lines += wrapped(
             "! Tampered: the recorded decision is not the one that follows from the facts, rules and inputs. This is about "
