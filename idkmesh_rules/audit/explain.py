@@ -110,7 +110,7 @@ def explain(record: Record, *, revealed: bool) -> Explanation:
         decision.recommendation.value,
         decision.status,
         record.decision.value["recommendation"],
-        derived != record.decision.digest,
+        record.forged,
         f"{bundle.id} {bundle.version}",
         derived,
         tuple(teller.roots(decision)),

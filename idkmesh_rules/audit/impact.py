@@ -22,7 +22,7 @@ class Turn(Enum):
     NEWLY_ACCEPTED = "newly accepted"
     NEWLY_REJECTED = "newly rejected"
     OTHERWISE = "decided otherwise"
-    INSIDE = "same recommendation, other reasons"
+    INSIDE = "same recommendation, other statuses"
 
 
 class Answerable(NamedTuple):

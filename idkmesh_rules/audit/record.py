@@ -82,6 +82,17 @@ class Record(NamedTuple):
         """Whether another version than this one wrote it."""
         return self.engine_version != __version__
 
+    @property
+    def documents(self) -> Mapping[str, str]:
+        """The digests of the inputs by name, as facts.json has to list them."""
+        subject = self.basis.subject
+        return {each.document.name: each.document.digest for each in (subject.unit, subject.manifest, subject.plan)}
+
+    @property
+    def forged(self) -> bool:
+        """Whether the recorded decision isn't the one that follows, or the facts are of other inputs than those beside them."""
+        return self.derived()[1] != self.decision.digest or self.facts.value["documents"] != self.documents
+
     def derived(self) -> tuple[Decision, str]:
         """The decision that follows from the basis, and its digest, which is the recorded one's unless that was forged."""
         decision = self.basis.decide()

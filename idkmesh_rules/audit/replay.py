@@ -7,6 +7,7 @@ plan is hidden; what another version may merely word otherwise is told apart (de
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 from idkmesh_rules.audit.differences import Difference, Path, differing, pointer_of
@@ -22,6 +23,7 @@ from idkmesh_rules.result.documents import file_bytes
 SHOWN = 6
 """How many differences of one file are told."""
 
+_COUNTED = 1_000
 _MEASURED = ("started_at", "finished_at", "resources")
 _WORDING: frozenset[str | int] = frozenset(
     {"summary", "diagnostics", "rationale", "correlation_notes", "description", "meaning"}
@@ -105,7 +107,8 @@ def compare_again(record: Record, fresh: Mapping[str, bytes], veil: Veil) -> tup
             found = _document(path, recorded, data, "the candidate shows something else now", "seen now")
             # What else differs then follows from the first file that does, and facts.json is the first of all.
             return tuple([each.told(veil) for each in found])
-    return tuple([each.told(veil) for each in _result(record, json.loads(fresh[RESULT_FILE]))])
+    in_result = _result(record, json.loads(fresh[RESULT_FILE]))
+    return tuple([each.told(veil) for each in in_result if not (record.other_version and each.is_wording)])
 
 
 def compare_loosely(
@@ -144,9 +147,7 @@ def _digests(files: ResultFiles, result: Mapping[str, Any]) -> Iterator[_Found]:
 def _documents(record: Record) -> Iterator[_Found]:
     """The digests of the inputs in the facts of another version, which aren't made again as a whole."""
     if record.other_version:
-        subject = record.basis.subject
-        digests = {each.document.name: each.document.digest for each in (subject.unit, subject.manifest, subject.plan)}
-        for path, one, other in differing(record.facts.value["documents"], digests):
+        for path, one, other in differing(record.facts.value["documents"], record.documents):
             yield _Found("facts.json", _FOLLOWS["facts.json"], ("documents", *path), one, other)
 
 
@@ -167,14 +168,15 @@ def _document(path: str, recorded: bytes, expected: bytes, message: str, source:
     except (ValueError, RecursionError):
         yield _Found(path, "it isn't JSON")
         return
-    wanted, told = json.loads(expected), 0
-    for place, one, other in differing(value, wanted):
-        told += 1
-        if told <= SHOWN:
-            yield _Found(path, f"{_kind_at(place, wanted)}{message}", place, one, other, source)
-    if told > SHOWN:
-        yield _Found(path, f"{told - SHOWN} more places differ")
-    if not told:
+    wanted = json.loads(expected)
+    found = list(islice(differing(value, wanted), _COUNTED))
+    # What stands high in a document says most: the recommendation before the counts of a leaf.
+    for place, one, other in sorted(found, key=lambda each: len(each[0]))[:SHOWN]:
+        yield _Found(path, f"{_kind_at(place, wanted)}{message}", place, one, other, source)
+    if len(found) > SHOWN:
+        number = f"{len(found) - SHOWN}" if len(found) < _COUNTED else f"at least {_COUNTED - SHOWN}"
+        yield _Found(path, f"{number} more places differ")
+    if not found:
         yield _Found(path, "it holds the right values, but not in the bytes that an evaluation writes")
 
 

@@ -71,7 +71,7 @@ def wanted(record: Record, *, revealed: bool) -> Wanted:
         record.files.name,
         record.subject,
         found.recommendation.value,
-        record.derived()[1] != record.decision.digest,
+        record.forged,
         found.accepted,
         tuple([tuple([_group(group, record, veil) for group in groups]) for groups in found.sets]),
         found.impossible,

@@ -59,7 +59,7 @@ def _reconsidered(
     files: ResultFiles, old: Bundle, new: Bundle, limits: Limits
 ) -> tuple[Flip | None, tuple[tuple[str, str], ...]] | Undecidable:
     record = read_record(files, limits, reveal=False)
-    if record.derived()[1] != record.decision.digest:
+    if record.forged:
         return Undecidable(files.name, "its decision does not follow from its facts and rules; see `idkrules replay`")
     seen = reconsider(record, old, new)
     return seen if isinstance(seen, Undecidable) else (seen.flip, seen.undeclared)
