@@ -24,7 +24,7 @@ def bundle(tmp_path: Path) -> Bundle:
     return make(tmp_path / "case")
 
 
-VERBS = ("evaluate", "validate", "patch", "digest", "reasons", "self-test")
+VERBS = ("evaluate", "validate", "patch", "digest", "reasons", "self-test", "explain", "why-not", "replay", "impact")
 
 
 @pytest.mark.parametrize("verb", VERBS)
