@@ -5,7 +5,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+from tests.support.bundles import builder, make
 from tests.support.places import ROOT
 
 GUIDE = (ROOT / "docs" / "owners-guide.md").read_text()
@@ -13,6 +15,8 @@ GUIDE = (ROOT / "docs" / "owners-guide.md").read_text()
 
 def test_the_guide_can_be_followed(tmp_path: Path) -> None:
     """A line `…` stands for any lines, and … within a line for any text."""
+    make(tmp_path / "past" / "1").evaluate(output_dir=tmp_path / "results" / "guide-text")
+    make(tmp_path / "past" / "2", touch_lock_file).evaluate(output_dir=tmp_path / "results" / "site-lock")
     blocks = re.findall(r"^```(console|diff)\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
     assert len(blocks) >= 12
     for kind, text in blocks:
@@ -25,6 +29,10 @@ def test_the_guide_can_be_followed(tmp_path: Path) -> None:
         if "{paht}" in text:
             path = tmp_path / "docs-rules" / "bundle.yaml"
             path.write_text(path.read_text().replace("{paht}", "{path}"))
+
+
+def touch_lock_file(draft: Any) -> None:
+    draft.patch += builder.OTHER_FILE.format(path="docs/site.lock")
 
 
 def line_pattern(line: str) -> str:
