@@ -7,7 +7,7 @@ difference of everything behind it.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from idkmesh_rules.contracts.schema import json_pointer
+from idkmesh_rules.contracts.pointer import json_pointer
 
 ABSENT: Any = object()
 """Stands for a value that one side doesn't have."""

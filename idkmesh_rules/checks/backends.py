@@ -27,7 +27,24 @@ def _unified_diff() -> tuple[AnyCheck, ...]:
     )
 
 
-_CHECKS: Mapping[str, Callable[[], tuple[AnyCheck, ...]]] = {"unified_diff": _unified_diff}
+def _exact_json() -> tuple[AnyCheck, ...]:
+    from idkmesh_rules.checks import answer, files, manifest, worker_status
+
+    return (
+        manifest.SCHEMA_CHECK,
+        manifest.BINDING_CHECK,
+        manifest.COVERAGE_CHECK,
+        files.ARTIFACT_CHECK,
+        answer.FILES_CHECK,
+        answer.JSON_CHECK,
+        worker_status.STATUS_CHECK,
+    )
+
+
+_CHECKS: Mapping[str, Callable[[], tuple[AnyCheck, ...]]] = {
+    "unified_diff": _unified_diff,
+    "exact_json": _exact_json,
+}
 
 
 @cache

@@ -31,7 +31,7 @@ MANIFEST_SCHEMA = FactKind(
 
 MANIFEST_BINDING = FactKind(
     "manifest.binding",
-    "Whether the manifest names the WorkUnit and the source revision that the plan is bound to.",
+    "Whether the manifest names the WorkUnit and, where the plan demands it, the source revision that the plan is bound to.",
     (
         Field(
             "field",
@@ -129,6 +129,8 @@ def _binding(case: Case) -> Iterator[Emission]:
         ("work_unit_digest", "/provenance/work_unit_digest", expected.work_unit_digest, claim.work_unit_digest),
         ("source_revision", "/provenance/source_revision", expected.source_revision, claim.source_revision),
     ):
+        if field == "source_revision" and not expected.revision_required:
+            continue
         yield Emission(
             MANIFEST_BINDING, (field, wanted, found, wanted == found), Origin(check, _MANIFEST, pointer=pointer)
         )
@@ -143,8 +145,10 @@ def _binding(case: Case) -> Iterator[Emission]:
 
 
 def _binding_asked(case: Case) -> Asked:
+    demanded = case.plan.document.value["policy"].get("require_source_revision_match", True)
+    fields = MANIFEST_BINDING.fields[0].values if demanded else MANIFEST_BINDING.fields[0].values[:-1]
     return {
-        MANIFEST_BINDING.name: frozenset((field,) for field in MANIFEST_BINDING.fields[0].values),
+        MANIFEST_BINDING.name: frozenset((field,) for field in fields),
         MANIFEST_ATTEMPT.name: frozenset({()}),
         EVIDENCE_REQUEST.name: frozenset((name,) for name in case.manifest.evidence_artifact_ids),
     }

@@ -6,7 +6,7 @@ worker that carries the verifier's id is the worker's.
 
 from idkmesh_rules.contracts.schema import shorten
 from idkmesh_rules.errors import Problem, Refusal
-from idkmesh_rules.model.documents import AnyPlan, ResultManifest, WorkUnit
+from idkmesh_rules.model.documents import BUILTINS, AnyPlan, ResultManifest, WorkUnit
 
 
 def check_plan_binding(unit: WorkUnit, plan: AnyPlan) -> None:
@@ -23,7 +23,7 @@ def check_plan_binding(unit: WorkUnit, plan: AnyPlan) -> None:
         Problem(
             f"the plan is bound to {name} {shorten(said, 100)}, the WorkUnit has {shorten(true, 100)}",
             plan.document.source,
-            f"/binding/{name}",
+            f"/{name}" if name in plan.document.value else f"/binding/{name}",
         )
         for name, said, true in pairs
         if said != true
@@ -54,6 +54,26 @@ def check_validator_sets(unit: WorkUnit, plan: AnyPlan, implemented: frozenset[s
         raise Refusal(
             "validator-set-mismatch",
             "plan, WorkUnit and rule bundle don't name the same required validators",
+            problems=tuple(problems),
+        )
+
+
+def check_builtin_validators(unit: WorkUnit, plan: AnyPlan, implemented: frozenset[str], bundle: str) -> None:
+    """The workspace's share of invariant 3: the bundle implements the built-in checks, exactly; else a Refusal.
+
+    What the WorkUnit requires and the plan doesn't cover is no refusal: it becomes an inconclusive check.
+    """
+    builtins = frozenset(BUILTINS)
+    problems = [
+        *_difference(
+            builtins, implemented, bundle, None, "the workspace backend", f"the rule bundle {bundle} implements"
+        ),
+        *_difference(implemented, builtins, bundle, None, f"the rule bundle {bundle}", "the built-in checks are"),
+    ]
+    if problems:
+        raise Refusal(
+            "validator-set-mismatch",
+            "the rule bundle's validators aren't the built-in checks of a workspace plan",
             problems=tuple(problems),
         )
 

@@ -4,9 +4,11 @@ Invariants: a reader returns a whole value or raises ContractError with every vi
 gives names to what the document says.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from idkmesh_rules.contracts import plans
+from idkmesh_rules.contracts.beyond_schema import bad_patterns, duplicates
 from idkmesh_rules.contracts.schema import check_schema, shorten
 from idkmesh_rules.errors import ContractError, Problem
 from idkmesh_rules.model.documents import (
@@ -19,16 +21,18 @@ from idkmesh_rules.model.documents import (
     EvaluatorPlan,
     EvidenceRequirement,
     Log,
-    PatchDemands,
-    RequiredLine,
     ResultManifest,
     Validator,
     WorkUnit,
 )
-from idkmesh_rules.paths.patterns import PatternError, compile_allow, compile_forbid
+from idkmesh_rules.paths.patterns import compile_allow, compile_forbid
 
 EXTENSION = "org.idkmesh.rules"
 _UNIFIED_DIFF_PLANS = {"0.2": "evaluator-plan-0.2", "0.3": "evaluator-plan-0.3", "0.4": "evaluator-plan-0.4"}
+_PLANS_0_1 = {
+    "evaluator-plan-0.1-json": ("exact_json", plans.check_answer, plans.answer_demands),
+    "evaluator-plan-0.1-workspace": ("workspace", plans.check_workspace, plans.workspace_demands),
+}
 
 
 def read_work_unit(document: Document) -> WorkUnit:
@@ -39,10 +43,10 @@ def read_work_unit(document: Document) -> WorkUnit:
     _raise(
         document,
         [
-            *_duplicates(value["validators"], "/validators", "id"),
-            *_bad_patterns(constraints["allowed_paths"], "/constraints/allowed_paths", compile_allow),
-            *_bad_patterns(constraints["forbidden_paths"], "/constraints/forbidden_paths", compile_forbid),
-            *_bad_patterns(permissions["filesystem_write"], "/permissions/filesystem_write", compile_allow),
+            *duplicates(value["validators"], "/validators", "id"),
+            *bad_patterns(constraints["allowed_paths"], "/constraints/allowed_paths", compile_allow),
+            *bad_patterns(constraints["forbidden_paths"], "/constraints/forbidden_paths", compile_forbid),
+            *bad_patterns(permissions["filesystem_write"], "/permissions/filesystem_write", compile_allow),
         ],
     )
     policy = value["verification_policy"]
@@ -66,7 +70,7 @@ def read_result_manifest(document: Document) -> ResultManifest:
     """The ResultManifest 0.1 in `document`: a claim, nothing more."""
     check_schema(document, "result-manifest-0.1")
     value = document.value
-    _raise(document, _duplicates(value["produced_artifacts"], "/produced_artifacts", "id"))
+    _raise(document, duplicates(value["produced_artifacts"], "/produced_artifacts", "id"))
     provenance, request = value["provenance"], value["verification_request"]
     return ResultManifest(
         document,
@@ -107,53 +111,39 @@ def plan_schema(document: Document) -> str:
     )
 
 
-def read_evaluator_plan(document: Document) -> AnyPlan | None:
-    """The plan in `document`; None for a valid plan of a backend that this version doesn't evaluate."""
+def read_evaluator_plan(document: Document) -> AnyPlan:
+    """The plan in `document`, of whichever backend its version and shape call for."""
     schema = plan_schema(document)
     check_schema(document, schema)
+    if schema in _UNIFIED_DIFF_PLANS.values():
+        return _plan(document, "unified_diff", plans.patch_demands(document.value))
+    backend, check, demands = _PLANS_0_1[schema]
+    _raise(document, check(document.value))
+    return _plan(document, backend, demands(document.value))
+
+
+def _plan(document: Document, backend: str, demands: Any) -> AnyPlan:
     value = document.value
-    if schema not in _UNIFIED_DIFF_PLANS.values():
-        _raise(
-            document,
-            [
-                *_duplicates(value.get("checks", ()), "/checks", "id"),
-                *_duplicates(value.get("baseline", {}).get("files", ()), "/baseline/files", "path"),
-            ],
-        )
-        return None
-    backend, binding = value["backend"], value["binding"]
+    binding, policy = value["binding"], value["policy"]
     return EvaluatorPlan(
         document,
         value["id"],
         value["schema_version"],
-        backend["type"],
+        backend,
         Binding(
             binding["work_unit_id"],
             binding["work_unit_version"],
             binding["work_unit_digest"],
-            binding["source_revision"],
+            value["source_revision"] if "source_revision" in value else binding["source_revision"],
+            policy.get("require_source_revision_match", True),
         ),
         value["visibility"] == "hidden",
         _agent(value["verifier"]),
         value["verifier"],
-        value["policy"]["require_verifier_distinct_from_worker"],
-        tuple(value["required_validator_ids"]),
+        policy.get("require_verifier_distinct_from_worker", False),
+        tuple(plans.promised(value)),
         _pin(value.get("extensions", {})),
-        PatchDemands(
-            value["candidate_artifact_id"],
-            backend["max_candidate_bytes"],
-            backend["max_log_bytes"],
-            tuple(backend.get("required_log_types", ())),
-            _required_lines(backend),
-        ),
-    )
-
-
-def _required_lines(backend: Mapping[str, Any]) -> tuple[RequiredLine, ...]:
-    return (
-        *(RequiredLine("added", "whole", text) for text in backend.get("required_added_text", ())),
-        *(RequiredLine("added", "substring", text) for text in backend.get("required_added_substrings", ())),
-        *(RequiredLine("removed", "substring", text) for text in backend.get("required_removed_substrings", ())),
+        demands,
     )
 
 
@@ -168,25 +158,6 @@ def _agent(value: Mapping[str, Any]) -> Agent:
     return Agent(
         value["id"], value["type"], value["adapter"], (model.get("provider"), model["name"]) if model else None
     )
-
-
-def _duplicates(entries: Iterable[Mapping[str, Any]], pointer: str, key: str) -> Iterator[Problem]:
-    first: dict[str, int] = {}
-    for position, entry in enumerate(entries):
-        earlier = first.setdefault(entry[key], position)
-        if earlier != position:
-            yield Problem(
-                f"the {key} {shorten(entry[key])} stands already at {pointer}/{earlier}; each may stand once",
-                pointer=f"{pointer}/{position}/{key}",
-            )
-
-
-def _bad_patterns(patterns: Iterable[str], pointer: str, compile_one: Any) -> Iterator[Problem]:
-    for position, pattern in enumerate(patterns):
-        try:
-            compile_one((pattern,))
-        except PatternError as error:
-            yield Problem(error.message, pointer=f"{pointer}/{position}")
 
 
 def _raise(document: Document, problems: Iterable[Problem]) -> None:

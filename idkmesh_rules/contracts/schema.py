@@ -13,6 +13,7 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
+from idkmesh_rules.contracts.pointer import json_pointer
 from idkmesh_rules.contracts.timestamps import is_timestamp
 from idkmesh_rules.errors import ContractError, Problem
 from idkmesh_rules.model.documents import Document
@@ -108,11 +109,6 @@ def _violations(document: Document, schema: str, most: int) -> Iterator[Problem]
             if (where, message) not in seen:
                 seen.add((where, message))
                 yield Problem(message, document.source, pointer=where)
-
-
-def json_pointer(path: Any) -> str:
-    """The JSON pointer (RFC 6901) of a path of keys and indexes."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
 
 
 def shorten(value: Any, most: int = 60) -> str:

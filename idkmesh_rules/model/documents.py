@@ -104,12 +104,17 @@ class ResultManifest(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """What a plan is bound to. `source_revision` is the revision that the candidate must start from."""
+    """What a plan is bound to.
+
+    `source_revision` is the revision that the candidate must start from; `revision_required` tells whether the manifest
+    has to name it, too.
+    """
 
     work_unit_id: str
     work_unit_version: int
     work_unit_digest: str
     source_revision: str
+    revision_required: bool = True
 
 
 class BundlePin(NamedTuple):
@@ -143,7 +148,59 @@ class PatchDemands(NamedTuple):
         return tuple(line.text for line in self.required_lines)
 
 
-D = TypeVar("D", bound=PatchDemands)
+class AnswerDemands(NamedTuple):
+    """What an exact-JSON plan (0.1) asks of an answer: which files it consists of, and which value one of them holds.
+
+    `required_json` must not be changed.
+    """
+
+    candidate_artifact_id: str
+    max_candidate_bytes: int
+    allowed_files: tuple[str, ...]
+    required_json: Mapping[str, Any]
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """None by name: every value that differs is one, and gets its number when it is told."""
+        return ()
+
+
+class PlanCheck(NamedTuple):
+    """A check of a workspace plan: a label on one of the built-in checks, and whether acceptance needs it."""
+
+    id: str
+    type: str
+    required: bool
+    builtin: str
+
+
+class BaselineFile(NamedTuple):
+    """What a file of the workspace was before the work; `mode` is None where the baseline doesn't say."""
+
+    digest: str
+    mode: str | None
+
+
+class WorkspaceDemands(NamedTuple):
+    """What a workspace plan (0.1) holds a workspace against: the complete baseline, and which paths aren't compared.
+
+    `baseline` must not be changed.
+    """
+
+    checks: tuple[PlanCheck, ...]
+    baseline: Mapping[str, BaselineFile]
+    ignore_paths: tuple[str, ...]
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """None by name: what the candidate doesn't show by itself gets its number when it is told."""
+        return ()
+
+
+BUILTINS = ("input_schema", "scope", "artifact_digest", "provenance", "verification_request")
+"""The built-in checks of a workspace plan: the validators of a workspace rule bundle."""
+
+D = TypeVar("D", bound=PatchDemands | AnswerDemands | WorkspaceDemands)
 
 
 class EvaluatorPlan(NamedTuple, Generic[D]):

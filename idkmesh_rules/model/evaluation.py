@@ -13,6 +13,19 @@ from idkmesh_rules.model.facts import Category, FactStore, Origin, Severity
 from idkmesh_rules.model.proof import Decision, Recommendation, Status
 
 
+class Label(NamedTuple):
+    """A check of a result: its name and type, whether acceptance needs it, and the validator of the rules behind it.
+
+    `covered` is false for what the WorkUnit requires and the plan doesn't cover: no validator is behind that.
+    """
+
+    id: str
+    type: str
+    required: bool
+    validator: str
+    covered: bool = True
+
+
 class Finding(NamedTuple):
     """A violation told to a person, or what kept a condition from being decided.
 
@@ -44,7 +57,8 @@ class Evaluation:
 
     `result` is the VerificationResult as a JSON value; `facts_digest` and `decision_digest` are canonical digests of
     facts.json and decision.json; `output_dir` is where the evidence lies, if it was asked for; `notes` are sentences that
-    belong beside the recommendation (an unpinned bundle, more verifiers wanted, too many attempts).
+    belong beside the recommendation (an unpinned bundle, more verifiers wanted, too many attempts); `labels` are the checks
+    of the result, each with the validator whose outcome it reports.
     """
 
     recommendation: Recommendation
@@ -59,6 +73,7 @@ class Evaluation:
     decision_digest: str
     crashes: tuple[CheckCrash, ...] = ()
     output_dir: Path | None = None
+    labels: tuple[Label, ...] = ()
 
     @property
     def exit_code(self) -> int:

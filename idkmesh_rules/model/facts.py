@@ -62,7 +62,8 @@ Value = bool | int | str | None
 class Field(NamedTuple):
     """One typed field of a fact kind. `values` lists what an enum may be; a key field is never unknown or absent.
 
-    `secret` marks a verifier's expectation: under a hidden plan its value is masked in whatever is made to be shown.
+    `secret` marks a verifier's expectation: under a hidden plan its value is masked in whatever is made to be shown, but
+    for facts whose kind says that the candidate shows it by itself.
     """
 
     name: str
@@ -102,7 +103,8 @@ class Invariant(NamedTuple):
 class FactKind:
     """A declared kind of fact: what it says, its fields, how a violation is told, and its invariants.
 
-    A kind without key fields is a singleton: at most one fact of it can stand in a store.
+    A kind without key fields is a singleton: at most one fact of it can stand in a store. `shown_when` names a field, and
+    the values with which the candidate shows by itself what secret fields hold.
     """
 
     name: str
@@ -110,6 +112,14 @@ class FactKind:
     fields: tuple[Field, ...]
     finding: FindingTemplate
     invariants: tuple[Invariant, ...] = ()
+    shown_when: tuple[str, tuple[Value, ...]] | None = None
+
+    def shows(self, row: "Row") -> bool:
+        """Whether the candidate itself shows what the secret fields of this fact hold."""
+        if self.shown_when is None:
+            return False
+        field, values = self.shown_when
+        return row[self.index[field]] in values
 
     @cached_property
     def index(self) -> Mapping[str, int]:

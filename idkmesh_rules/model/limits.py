@@ -12,7 +12,8 @@ class Limits(NamedTuple):
     """Bounds of one evaluation. Sizes are bytes, depths are levels of nesting, the rest are counts.
 
     The `record_` bounds are those of a finished result directory: bytes of each file, entries, and levels of its JSON.
-    `candidate_bytes` bounds what is read of all declared files together; those behind it are unknown.
+    `candidate_bytes` bounds what is read of all declared files together; those behind it are unknown. `tree_path_bytes`
+    bounds the paths of a tree together, and so its depth.
     """
 
     document_bytes: int = 4 * MEBIBYTE
@@ -27,6 +28,12 @@ class Limits(NamedTuple):
     record_bytes: int = 256 * MEBIBYTE
     record_entries: int = 10_000
     record_depth: int = 128
+    answer_bytes: int = 64 * MEBIBYTE
+    answer_entries: int = 10_000
+    differences: int = 100
+    tree_entries: int = 2_000_000
+    tree_path_bytes: int = 256 * MEBIBYTE
+    tree_bytes: int = 32 * 2**30
     patch_bytes: int = 64 * MEBIBYTE
     patch_files: int = 200_000
     patch_hunks: int = 1_000_000

@@ -1,7 +1,9 @@
 """What was seen of the candidate's files: states instead of exceptions, bytes read once, digests taken once.
 
-Invariants: `digest` is present only for a regular file within its limit that did not change while it was read; whatever
-could not be looked at carries a reason in `unreadable` and is nobody's fault (design: contracts, *Outcomes*).
+Invariants:
+- Whatever could not be looked at carries a reason, and is nobody's fault (design: contracts, *Outcomes*).
+- In a tree, names that aren't UTF-8 keep their bytes as lone surrogates; sequences are in the order of their paths.
+- `FileObservation.digest` is present only for a regular file within its limit that did not change while it was read.
 """
 
 from enum import Enum
@@ -40,3 +42,55 @@ class FileObservation(NamedTuple):
     def within_limit(self) -> bool | None:
         """Whether a regular file is no larger than its limit; None for anything else."""
         return None if self.size is None else self.size <= self.limit
+
+
+class EntryType(Enum):
+    """What an entry of a directory is."""
+
+    FILE = "file"
+    DIRECTORY = "directory"
+    SYMLINK = "symlink"
+    FIFO = "fifo"
+    SOCKET = "socket"
+    DEVICE = "device"
+
+
+class TreeFile(NamedTuple):
+    """A regular file of a tree: its path below the root, its digest, its git mode (`100644`, `100755`), its size.
+
+    `digest` is None when the tree was walked without hashing, and when the file could not be read (`unreadable` says why).
+    """
+
+    path: str
+    digest: str | None
+    mode: str
+    size: int
+    unreadable: str | None = None
+
+
+class TreeEntry(NamedTuple):
+    """An entry that is no regular file: a directory, a link, or something special."""
+
+    path: str
+    type: EntryType
+
+
+class Gap(NamedTuple):
+    """A directory (the root is "") of which not everything could be seen, and why."""
+
+    path: str
+    reason: str
+
+
+class Tree(NamedTuple):
+    """Everything below a root, as one walk found it.
+
+    `alike` holds groups of paths with one parent whose names are one name on disks that ignore case or Unicode form.
+    `gaps` says what wasn't seen; a tree without gaps is complete.
+    """
+
+    files: tuple[TreeFile, ...]
+    directories: tuple[TreeEntry, ...]
+    others: tuple[TreeEntry, ...]
+    alike: tuple[tuple[str, ...], ...]
+    gaps: tuple[Gap, ...]

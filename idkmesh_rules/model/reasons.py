@@ -39,11 +39,6 @@ REFUSALS: Mapping[str, Reason] = {
             "the worker has to hand over a manifest that satisfies ResultManifest 0.1",
         ),
         Reason(
-            "backend-unsupported",
-            "the plan is valid but asks for a backend that this version doesn't evaluate",
-            "use a unified-diff plan (0.2, 0.3 or 0.4), or another version of this tool",
-        ),
-        Reason(
             "binding-drift",
             "the plan is bound to another WorkUnit or source revision than the one given",
             "issue a plan for this WorkUnit; `idkrules digest` prints what to bind to",

@@ -13,9 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EACCES, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EPERM
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from idkmesh_rules.model.observation import FileObservation, FileState
+from idkmesh_rules.model.observation import FileObservation, FileState, Tree
 from idkmesh_rules.observe.bounded import hash_bounded
+
+if TYPE_CHECKING:
+    from idkmesh_rules.observe.tree import TreeLimits
 
 # O_PATH: a directory that may be searched but not listed can be looked into all the same.
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -62,6 +66,12 @@ class CandidateReader:
             if error.errno == ELOOP:
                 return FileObservation(locator, limit, FileState.SYMLINK)
             return _unreadable(locator, limit, _said(error))
+
+    def tree(self, limits: "TreeLimits", **options: Any) -> Tree:
+        """Everything below the root, as `observe.tree.read_tree` finds it under `limits`; takes that function's options."""
+        from idkmesh_rules.observe.tree import read_tree
+
+        return read_tree(self._root, limits, **options)
 
     @contextmanager
     def _parent(self, parts: list[bytes]) -> Iterator[int | FileState]:

@@ -8,27 +8,35 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from idkmesh_rules.checks import Case
+from idkmesh_rules.contracts.binding import check_validator_sets
 from idkmesh_rules.model.documents import AnyPlan, ResultManifest, WorkUnit
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.observe.reader import CandidateReader
 
 
 class Look(NamedTuple):
-    """What a backend looks at the candidate with: the documents, a reader of the root, and the bounds."""
+    """What a backend looks at the candidate with: the documents, a reader of the root, and the bounds.
+
+    `manifest_path` is where the manifest lies, if that is below the root.
+    """
 
     unit: WorkUnit
     manifest: ResultManifest
     plan: AnyPlan
     reader: CandidateReader
     limits: Limits
+    manifest_path: str | None
 
 
 class Backend(NamedTuple):
-    """A backend: its name, the id of its shipped rule bundle, and the function that looks at a candidate for its checks."""
+    """A backend: its name and the id of its shipped rule bundle, how it looks at a candidate for its checks, and
+    how the bundle's validators have to fit WorkUnit and plan (else a Refusal).
+    """
 
     name: str
     bundle: str
     observe: Callable[[Look], Case]
+    check_validators: Callable[[WorkUnit, AnyPlan, frozenset[str], str], None]
 
 
 def _observe_patch(look: Look) -> Case:
@@ -37,6 +45,13 @@ def _observe_patch(look: Look) -> Case:
     return patch_case(look)
 
 
+def _observe_answer(look: Look) -> Case:
+    from idkmesh_rules.pipeline.observing import answer_case
+
+    return answer_case(look)
+
+
 BACKENDS = {
-    "unified_diff": Backend("unified_diff", "unified-diff", _observe_patch),
+    "unified_diff": Backend("unified_diff", "unified-diff", _observe_patch, check_validator_sets),
+    "exact_json": Backend("exact_json", "exact-json", _observe_answer, check_validator_sets),
 }

@@ -70,6 +70,7 @@ def conclude(
         made.decision_digest,
         seen.crashes,
         output,
+        contract.labels,
     )
 
 

@@ -8,14 +8,17 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from idkmesh_rules.contracts.binding import check_plan_binding, check_validator_sets
+from idkmesh_rules.contracts.binding import check_plan_binding
 from idkmesh_rules.contracts.hidden import masked
+from idkmesh_rules.contracts.labels import labels_of
 from idkmesh_rules.contracts.readers import read_evaluator_plan, read_work_unit
 from idkmesh_rules.contracts.strict_json import read_document
 from idkmesh_rules.errors import ContractError, Problem, Refusal
 from idkmesh_rules.model.documents import AnyPlan, Document, WorkUnit
+from idkmesh_rules.model.evaluation import Label
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.observe.control import ControlFile, read_control_file
+from idkmesh_rules.pipeline.backends import BACKENDS
 from idkmesh_rules.pipeline.rules import Rules, read_rules
 
 
@@ -27,9 +30,14 @@ class Contract(NamedTuple):
     rules: Rules
 
     @property
+    def labels(self) -> tuple[Label, ...]:
+        """Under which names a result reports the bundle's validators."""
+        return labels_of(self.unit, self.plan)
+
+    @property
     def required(self) -> tuple[str, ...]:
         """The ids of the validators that the decision rests on, in one order whoever asks."""
-        return tuple(sorted(self.unit.required_validator_ids))
+        return tuple(sorted({label.validator for label in self.labels if label.required}))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -115,7 +123,7 @@ def read_contract(asked: Asked, limits: Limits, digests: dict[str, str]) -> Cont
             "document-invalid", "the verifier's own documents break their contracts", problems=tuple(problems)
         )
     check_plan_binding(unit, plan)
-    check_validator_sets(unit, plan, frozenset(rules.bundle.validators), rules.bundle.id)
+    BACKENDS[plan.backend].check_validators(unit, plan, frozenset(rules.bundle.validators), rules.bundle.id)
     return Contract(unit, plan, rules)
 
 
@@ -131,17 +139,8 @@ def _document(
 
 def _plan(document: Document, *, reveal: bool) -> AnyPlan:
     try:
-        plan = read_evaluator_plan(document)
+        return read_evaluator_plan(document)
     except ContractError as error:
         if reveal or document.value.get("visibility") == "public":
             raise
         raise ContractError(tuple(map(masked, error.problems))) from None
-    if plan is None:
-        raise Refusal(
-            "backend-unsupported",
-            "the plan asks for a backend that this version doesn't evaluate",
-            problems=(
-                Problem("only unified-diff plans (0.2, 0.3, 0.4) are evaluated", document.source, "/schema_version"),
-            ),
-        )
-    return plan

@@ -3,7 +3,12 @@
 Invariant: every declared file is looked at once under each limit that applies to it, what decides first.
 """
 
+from collections.abc import Mapping
+
+from idkmesh_rules.checks.answer import AnswerCase
 from idkmesh_rules.checks.patch import PatchCase
+from idkmesh_rules.model.observation import FileObservation
+from idkmesh_rules.observe.tree import TreeLimits
 from idkmesh_rules.pipeline.backends import Look
 
 
@@ -24,3 +29,23 @@ def patch_case(look: Look) -> PatchCase:
         (locator, limit): look.reader.observe(locator, limit, keep) for (locator, limit), keep in wanted.items()
     }
     return PatchCase(look.unit, manifest, plan, observations, limits)
+
+
+def answer_case(look: Look) -> AnswerCase:
+    """Look at the declared artifacts, keeping the bytes of the answer, and at what else lies below the root."""
+    demands, limits = look.plan.demands, look.limits
+    observations = _artifacts(
+        look, demands.max_candidate_bytes, keep={demands.candidate_artifact_id: limits.answer_bytes}
+    )
+    bounds = TreeLimits(limits.answer_entries + len(demands.allowed_files), limits.tree_path_bytes, 0)
+    tree = look.reader.tree(bounds, hashing=False)
+    return AnswerCase(look.unit, look.manifest, look.plan, observations, limits, tree, look.manifest_path)
+
+
+def _artifacts(look: Look, limit: int, keep: Mapping[str, int]) -> Mapping[tuple[str, int], FileObservation]:
+    """Look at each declared artifact once; of those in `keep`, which come first, so many bytes are kept."""
+    found: dict[tuple[str, int], FileObservation] = {}
+    for artifact in sorted(look.manifest.artifacts, key=lambda artifact: artifact.id not in keep):
+        if (artifact.locator, limit) not in found:
+            found[artifact.locator, limit] = look.reader.observe(artifact.locator, limit, keep.get(artifact.id, 0))
+    return found

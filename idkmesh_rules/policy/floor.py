@@ -26,9 +26,14 @@ def floor_for(backend: str, kinds: Mapping[str, FactKind]) -> Floor:
     return Floor(backend, leaves(kinds))
 
 
-def _unified_diff(kinds: Mapping[str, FactKind]) -> tuple[Leaf, ...]:
-    def every(name: str, kind: str, where: _Demands, must: _Demands, on_empty: OnEmpty) -> Leaf:
-        declared = kinds[kind]
+class _Leaves:
+    """Makes leaves over the kinds of one backend."""
+
+    def __init__(self, kinds: Mapping[str, FactKind]) -> None:
+        self._kinds = kinds
+
+    def every(self, name: str, kind: str, where: _Demands, must: _Demands, on_empty: OnEmpty) -> Leaf:
+        declared = self._kinds[kind]
         return Leaf(
             name,
             Form.EVERY,
@@ -39,13 +44,26 @@ def _unified_diff(kinds: Mapping[str, FactKind]) -> tuple[Leaf, ...]:
             finding=declared.finding,
         )
 
-    def one(name: str, kind: str, must: _Demands) -> Leaf:
-        declared = kinds[kind]
+    def one(self, name: str, kind: str, must: _Demands) -> Leaf:
+        declared = self._kinds[kind]
         return Leaf(name, Form.ONE, declared, (), _demands(declared, must), finding=declared.finding)
 
+    def claim(self) -> tuple[Leaf, ...]:
+        """What every backend asks of the worker's claim."""
+        return (
+            self.every("manifest-bound", "manifest.binding", {}, {"matches": True}, OnEmpty.FAIL),
+            self.every(
+                "validators-requested", "validator.coverage", _REQUIRED, {"requested_by_worker": True}, OnEmpty.FAIL
+            ),
+            self.one("worker-succeeded", "worker.status", {"status": "succeeded"}),
+        )
+
+
+def _unified_diff(kinds: Mapping[str, FactKind]) -> tuple[Leaf, ...]:
+    leaves = _Leaves(kinds)
+    every, one = leaves.every, leaves.one
     return (
-        every("manifest-bound", "manifest.binding", {}, {"matches": True}, OnEmpty.FAIL),
-        every("validators-requested", "validator.coverage", _REQUIRED, {"requested_by_worker": True}, OnEmpty.FAIL),
+        *leaves.claim(),
         every("patch-intact", "candidate.file", {"role": "candidate"}, _INTACT, OnEmpty.FAIL),
         # That nothing is logged, or that no type of log is required, is not the floor's business.
         every("logs-intact", "candidate.file", {"role": "log"}, _INTACT, OnEmpty.PASS),
@@ -54,11 +72,30 @@ def _unified_diff(kinds: Mapping[str, FactKind]) -> tuple[Leaf, ...]:
         one("patch-not-empty", "patch.structure", {"files": (Operator.AT_LEAST, 1)}),
         every("paths-authorized", "patch.path", {}, {"authorized": True}, OnEmpty.FAIL),
         every("required-lines-present", "requirement.line", {}, {"present": True}, OnEmpty.FAIL),
-        one("worker-succeeded", "worker.status", {"status": "succeeded"}),
     )
 
 
-_FLOORS: Mapping[str, Callable[[Mapping[str, FactKind]], tuple[Leaf, ...]]] = {"unified_diff": _unified_diff}
+def _exact_json(kinds: Mapping[str, FactKind]) -> tuple[Leaf, ...]:
+    leaves = _Leaves(kinds)
+    return (
+        *leaves.claim(),
+        leaves.every("answer-intact", "candidate.file", {"role": "candidate"}, _INTACT, OnEmpty.FAIL),
+        leaves.every(
+            "files-as-allowed",
+            "candidate.entry",
+            {},
+            {"expected": True, "present": True, "type": "file"},
+            OnEmpty.FAIL,
+        ),
+        leaves.one("json-well-formed", "candidate.json", {"well_formed": True}),
+        leaves.one("json-equal", "json.comparison", {"equal": True}),
+    )
+
+
+_FLOORS: Mapping[str, Callable[[Mapping[str, FactKind]], tuple[Leaf, ...]]] = {
+    "unified_diff": _unified_diff,
+    "exact_json": _exact_json,
+}
 
 
 def _demands(kind: FactKind, asked: _Demands) -> tuple[Demand, ...]:

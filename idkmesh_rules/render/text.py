@@ -37,10 +37,13 @@ def evaluation_text(evaluation: Evaluation, *, colour: bool) -> str:
     outcome = evaluation.recommendation.value
     subject = printable(f"{result['work_unit_id']} version {result['work_unit_version']}, attempt {result['attempt']}")
     lines = [f"{painted(outcome, _COLOURS[_OUTCOME[evaluation.recommendation]], colour)}  {subject}"]
-    statuses = [(check["id"], Status(check["status"])) for check in result["checks"]]
-    for name, status in statuses:
-        lines.append(f"  {painted(_MARKS[status], _COLOURS[status], colour)} {printable(name)}: {status.value}")
-        mine = [finding for finding in evaluation.findings if finding.validator == name]
+    validators = {label.id: label.validator for label in evaluation.labels}
+    for check in result["checks"]:
+        name, status = check["id"], Status(check["status"])
+        optional = "" if check["required"] else " (not required)"
+        mark = painted(_MARKS[status], _COLOURS[status], colour)
+        lines.append(f"  {mark} {printable(name)}: {status.value}{optional}")
+        mine = [finding for finding in evaluation.findings if finding.validator == validators.get(name, name)]
         for finding in mine[:_SHOWN]:
             lines += wrapped(f"{finding.condition}: {finding.summary}{_place(finding)}", 6)
         if len(mine) > _SHOWN:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from idkmesh_rules.checks import AnyCheck
 from idkmesh_rules.contracts.digest import bytes_digest
+from idkmesh_rules.contracts.labels import labels_of
 from idkmesh_rules.model.bundle import Bundle, Floor
 from idkmesh_rules.model.evaluation import CheckCrash, Finding
 from idkmesh_rules.model.facts import FactStore, Value
@@ -75,9 +76,8 @@ def assemble(
     facts_digest = bytes_digest(facts[:-1])
     decided = file_bytes(decision_document(decision, basis.bundle, basis.parameters, facts_digest))
     decision_digest = bytes_digest(decided[:-1])
-    findings = all_findings(
-        decision, basis.bundle, basis.floor, store, mask_for(plan, revealed=revealed), most_findings
-    )
+    labels, mask = labels_of(unit, plan), mask_for(plan, revealed=revealed)
+    findings = all_findings(decision, basis.bundle, basis.floor, labels, store, mask, most_findings)
     files = _files(basis, facts, decided) if with_evidence else {}
     notes = notes_of(subject, store)
     result = verification_result(
@@ -85,6 +85,7 @@ def assemble(
         decision,
         basis.bundle,
         store,
+        labels=labels,
         findings=findings,
         notes=notes,
         evidence=tuple(evidence_file(path, bytes_digest(data), basis.checks) for path, data in files.items()),

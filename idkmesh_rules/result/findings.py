@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from idkmesh_rules.model.bundle import Bundle, Floor, Form, Leaf
 from idkmesh_rules.model.documents import AnyPlan
-from idkmesh_rules.model.evaluation import Finding
+from idkmesh_rules.model.evaluation import Finding, Label
 from idkmesh_rules.model.facts import Category, FactStore, KindFacts, Row, Severity, Unknown, Value
 from idkmesh_rules.model.proof import Decision, ProofNode, causes
 from idkmesh_rules.model.text import printable
@@ -19,9 +19,12 @@ Mask = Callable[[str], str]
 
 
 def hidden_mask(secrets: tuple[str, ...]) -> Mask:
-    """A mask that turns the n-th of a hidden plan's expectations into `[hidden n]`, and any other text into `[hidden]`."""
+    """A mask that turns the n-th of a hidden plan's expectations into `[hidden n]`.
+
+    `secrets` are those that are known beforehand; any other gets the next number when it is told first.
+    """
     numbers = {text: f"[hidden {position}]" for position, text in enumerate(dict.fromkeys(secrets), 1)}
-    return lambda text: numbers.get(text, "[hidden]")
+    return lambda text: numbers.setdefault(text, f"[hidden {len(numbers) + 1}]")
 
 
 def reveal(text: str) -> str:
@@ -35,16 +38,23 @@ def mask_for(plan: AnyPlan, *, revealed: bool) -> Mask:
 
 
 def all_findings(
-    decision: Decision, bundle: Bundle, floor: Floor, store: FactStore, mask: Mask, most: int
+    decision: Decision,
+    bundle: Bundle,
+    floor: Floor,
+    labels: tuple[Label, ...],
+    store: FactStore,
+    mask: Mask,
+    most: int,
 ) -> tuple[Finding, ...]:
-    """The findings of a whole decision: required validators, escalations, and the floor where it decides."""
-    leaves = bundle_leaves(bundle)
+    """The findings of a whole decision: the validators that are reported, escalations, and the floor where it decides."""
+    leaves, reported = bundle_leaves(bundle), {label.validator for label in labels}
     found = [
         finding
         for outcome in decision.validators
-        if outcome.required
+        if outcome.id in reported
         for finding in findings_of(outcome.id, outcome.node, leaves, store, mask, most)
     ]
+    found += [gap_of(label) for label in labels if not label.covered]
     for node in decision.escalations:
         found.extend(escalations_of(node, leaves, store, mask, most))
     if decision.floor is not None and decision.floor.decides:
@@ -86,6 +96,12 @@ def escalations_of(
     elif node.value is Truth.UNKNOWN:
         for undecided in causes(node):
             yield _undecided("escalate", undecided, leaves[undecided.condition])
+
+
+def gap_of(label: Label) -> Finding:
+    """That a validator which the WorkUnit requires is covered by no check of the plan."""
+    told = f"the WorkUnit requires {printable(label.id)}, and no required check of the plan covers it"
+    return Finding(label.validator, "covered-by-plan", Severity.MEDIUM, Category.POLICY, told)
 
 
 def bundle_leaves(bundle: Bundle) -> Mapping[str, Leaf]:
@@ -172,7 +188,8 @@ class _Told:
         position = self._facts.kind.index[name]
         value = self._row[position]
         text = _spell(value)
-        return self._mask(text) if self._facts.kind.fields[position].secret else text
+        secret = self._facts.kind.fields[position].secret and not self._facts.kind.shows(self._row)
+        return self._mask(text) if secret else text
 
     def integer(self, name: str) -> int | None:
         value = self._row[self._facts.kind.index[name]]

@@ -13,10 +13,12 @@ from idkmesh_rules.checks import AnyCheck
 from idkmesh_rules.contracts.readers import EXTENSION
 from idkmesh_rules.model.bundle import Bundle
 from idkmesh_rules.model.documents import AnyPlan, ResultManifest, WorkUnit
-from idkmesh_rules.model.evaluation import Finding
+from idkmesh_rules.model.evaluation import Finding, Label
 from idkmesh_rules.model.facts import FactStore, Unknown
 from idkmesh_rules.model.proof import Decision, ProofNode, Recommendation, Status, causes
 from idkmesh_rules.model.truth import Truth
+
+_CHANGES = ("patch.file", "workspace.change")
 
 
 class Measured(NamedTuple):
@@ -86,6 +88,7 @@ def verification_result(
     bundle: Bundle,
     store: FactStore,
     *,
+    labels: tuple[Label, ...],
     findings: tuple[Finding, ...],
     notes: tuple[str, ...],
     evidence: tuple[EvidenceFile, ...],
@@ -110,7 +113,7 @@ def verification_result(
         "status": decision.status.value,
         "started_at": _timestamp(measured.started_at),
         "finished_at": _timestamp(measured.finished_at),
-        "checks": list(_checks(subject, decision, bundle, findings, checks)),
+        "checks": list(_checks(labels, decision, bundle, findings, checks)),
         "evidence": [
             {
                 "id": file.id,
@@ -143,7 +146,7 @@ def verification_result(
         "decision_support": {
             "recommendation": decision.recommendation.value,
             "confidence": 1.0 if deterministic else 0.0,
-            "rationale": " ".join((_rationale(decision), *notes)),
+            "rationale": " ".join((_rationale(decision, labels), *notes)),
         },
         "extensions": {
             EXTENSION: {
@@ -169,24 +172,25 @@ def _independence(subject: Subject) -> dict[str, Any]:
 
 
 def _checks(
-    subject: Subject, decision: Decision, bundle: Bundle, findings: tuple[Finding, ...], checks: tuple[AnyCheck, ...]
+    labels: tuple[Label, ...],
+    decision: Decision,
+    bundle: Bundle,
+    findings: tuple[Finding, ...],
+    checks: tuple[AnyCheck, ...],
 ) -> Iterator[dict[str, Any]]:
-    types = {validator.id: validator.type for validator in subject.unit.validators}
     for outcome in decision.validators:
-        if outcome.required:
-            kinds = set(bundle.reads(outcome.id))
-            yield _check(
-                outcome.id, types.get(outcome.id, "other"), outcome.status, outcome.node, kinds, findings, checks
-            )
+        kinds = set(bundle.reads(outcome.id)) if outcome.id in bundle.validators else {"validator.coverage"}
+        for label in labels:
+            if label.validator == outcome.id:
+                yield _check(label, outcome.status, outcome.node, kinds, findings, checks)
     floor = decision.floor
     if floor is not None and floor.decides:
         kinds = {leaf.leaf.kind for leaf in floor.node.children if leaf.leaf is not None}
-        yield _check("floor", "policy", floor.status, floor.node, kinds, findings, checks)
+        yield _check(Label("floor", "policy", True, "floor"), floor.status, floor.node, kinds, findings, checks)
 
 
 def _check(
-    name: str,
-    check_type: str,
+    label: Label,
     status: Status,
     node: ProofNode,
     kinds: set[str],
@@ -195,17 +199,23 @@ def _check(
 ) -> dict[str, Any]:
     blamed = () if node.value is Truth.TRUE else causes(node)
     value = {
-        "id": name,
-        "type": "other" if check_type == "benchmark" else check_type,
-        "required": True,
+        "id": label.id,
+        "type": "other" if label.type == "benchmark" else label.type,
+        "required": label.required,
         "status": status.value,
-        "summary": f"{status.value}: " + (", ".join(leaf.condition for leaf in blamed) if blamed else _held(node)),
+        "summary": f"{status.value}: {_summary(label, node, blamed)}",
         "evidence_ids": [f"evidence/{check.id}" for check in checks if any(kind.name in kinds for kind in check.kinds)],
     }
-    mine = [finding.summary for finding in findings if finding.validator == name]
+    mine = [finding.summary for finding in findings if finding.validator == label.validator]
     if mine:
         value["diagnostics"] = "\n".join(mine[:20])
     return value
+
+
+def _summary(label: Label, node: ProofNode, blamed: tuple[ProofNode, ...]) -> str:
+    if not label.covered:
+        return "no required check of the plan covers it"
+    return ", ".join(leaf.condition for leaf in blamed) if blamed else _held(node)
 
 
 def _held(node: ProofNode) -> str:
@@ -231,9 +241,9 @@ def _finding(finding: Finding) -> dict[str, Any]:
 def _metrics(store: FactStore, findings: tuple[Finding, ...]) -> dict[str, int | None]:
     candidate = next((row for row in store["candidate.file"].rows if row[0] == "candidate"), None)
     size = candidate[store["candidate.file"].kind.index["bytes"]] if candidate else None
-    changes = store["patch.file"]
+    changes = next((store[kind] for kind in _CHANGES if kind in store.kinds), None)
     return {
-        "candidate_change_count": len(changes.rows) if changes.complete else None,
+        "candidate_change_count": len(changes.rows) if changes is not None and changes.complete else None,
         "candidate_bytes": size if type(size) is int else None,
         "facts": sum(len(kind.rows) for kind in store),
         "unknown_facts": sum(
@@ -243,12 +253,12 @@ def _metrics(store: FactStore, findings: tuple[Finding, ...]) -> dict[str, int |
     }
 
 
-def _rationale(decision: Decision) -> str:
+def _rationale(decision: Decision, labels: tuple[Label, ...]) -> str:
     match decision.recommendation:
         case Recommendation.ACCEPT:
-            told = f"All {sum(outcome.required for outcome in decision.validators)} required validators passed."
+            told = f"All {sum(label.required for label in labels)} required validators passed."
         case Recommendation.REJECT:
-            told = f"Failed: {_named(decision, Status.FAILED)}."
+            told = f"Failed: {_named(decision, labels, Status.FAILED)}."
         case Recommendation.ESCALATE:
             told = (
                 "All required validators passed, and a condition asks for a person: "
@@ -258,16 +268,18 @@ def _rationale(decision: Decision) -> str:
                 + "."
             )
         case _:
-            undecided = _named(decision, Status.INCONCLUSIVE, Status.ERROR) or "nothing was decided"
+            undecided = _named(decision, labels, Status.INCONCLUSIVE, Status.ERROR) or "nothing was decided"
             told = f"The evidence doesn't suffice: {undecided}."
     return told + " This is decision support, not merge authority."
 
 
-def _named(decision: Decision, *statuses: Status) -> str:
+def _named(decision: Decision, labels: tuple[Label, ...], *statuses: Status) -> str:
     names = [
-        f"{outcome.id} ({', '.join(leaf.condition for leaf in causes(outcome.node)) or 'not implemented'})"
+        f"{label.id} ({', '.join(leaf.condition for leaf in causes(outcome.node)) or 'not covered'})"
         for outcome in decision.validators
         if outcome.required and outcome.status in statuses
+        for label in labels
+        if label.required and label.validator == outcome.id
     ]
     if decision.floor is not None and decision.floor.decides and decision.floor.status in statuses:
         names.append(f"floor ({', '.join(leaf.condition for leaf in causes(decision.floor.node))})")

@@ -14,7 +14,6 @@ import pytest
 
 from idkmesh_rules import Limits, Refusal
 from tests.support.bundles import blamed, make
-from tests.support.command import idkrules
 from tests.support.places import ROOT
 
 DOCUMENTS = {
@@ -133,20 +132,6 @@ def test_the_verifiers_fault_comes_before_the_workers(tmp_path: Path) -> None:
     with pytest.raises(Refusal) as caught:
         bundle.evaluate()
     assert (caught.value.reason, caught.value.fault) == ("binding-drift", "verifier")
-
-
-def test_plans_of_other_backends_are_valid_and_not_evaluated(tmp_path: Path) -> None:
-    bundle = make(tmp_path)
-
-    def exact_json(plan: dict[str, Any]) -> None:
-        plan.pop("backend")
-        plan.update(schema_version="0.1", allowed_files=["a.json"], max_candidate_bytes=10, required_json={"a": 1})
-        plan["verifier"].update(adapter="deterministic-json-verifier", adapter_version="0.1")
-
-    bundle.rewrite("evaluator-plan.json", exact_json)
-    run = idkrules(*bundle.arguments(tmp_path / "out"))
-    assert run.returncode == 4
-    assert run.stderr.startswith("refused  backend-unsupported (fault: verifier)")
 
 
 UNPRIVILEGED = """

@@ -73,9 +73,9 @@ class Bundle:
         path.write_text(json.dumps(value))
 
 
-def make(place: Path, edit: Callable[[Any], None] = no_edit) -> Bundle:
-    """Write the honest bundle, changed by `edit` before its digests are computed."""
-    draft = builder.Draft()
+def make(place: Path, edit: Callable[[Any], None] = no_edit, kind: Callable[[], Any] = builder.Draft) -> Bundle:
+    """Write the honest bundle of a kind, changed by `edit` before its digests are computed."""
+    draft = kind()
     edit(draft)
     draft.finish()
     draft.write(place, {})

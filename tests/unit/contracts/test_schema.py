@@ -103,13 +103,89 @@ def test_every_shipped_schema_is_a_schema(name: str) -> None:
 @pytest.mark.parametrize("version", PLANS)
 def test_every_plan_version_is_read(version: str) -> None:
     plan = read_evaluator_plan(document(PLANS[version]))
-    assert (plan is None) == version.startswith("0.1")
-    if plan is not None:
-        assert {(line.side, line.match) for line in plan.demands.required_lines} == {
+    backend, demands = plan.backend, plan.demands
+    if version == "0.1 JSON":
+        assert (backend, demands.allowed_files, demands.required_json) == (
+            "exact_json",
+            ("answer.json",),
+            {"answer": 42},
+        )
+    elif version == "0.1 workspace":
+        assert (backend, plan.binding.source_revision, plan.binding.revision_required) == ("workspace", "r1", False)
+        assert {path: file.mode for path, file in demands.baseline.items()} == {"a": None, "b": "100644"}
+    else:
+        assert backend == "unified_diff"
+        assert {(line.side, line.match) for line in demands.required_lines} == {
             "0.2": {("added", "whole")},
             "0.3": {("added", "substring")},
             "0.4": {("added", "substring"), ("removed", "substring")},
         }[version]
+
+
+# what is changed in a 0.1 plan that its schema can't refuse, where that is told and how
+BEYOND_SCHEMA = {
+    "an allowed file twice": ("0.1 JSON", "/allowed_files", ["a", "a"], "/allowed_files/1/file", "stands already at"),
+    "an allowed file outside": ("0.1 JSON", "/allowed_files", ["../a"], "/allowed_files/0", "no plain path"),
+    "an allowed file from the root": ("0.1 JSON", "/allowed_files", ["/a"], "/allowed_files/0", "no plain path"),
+    "an allowed file below another": (
+        "0.1 JSON",
+        "/allowed_files",
+        ["a", "a/b/c"],
+        "/allowed_files/1",
+        "which is a file",
+    ),
+    "a check twice": (
+        "0.1 workspace",
+        "/checks",
+        [{"id": "s", "type": "policy", "required": True, "builtin": "scope"}] * 2,
+        "/checks/1/id",
+        "stands already at",
+    ),
+    "a check called floor": ("0.1 workspace", "/checks/0/id", "floor", "/checks/0/id", "one of the engine's own"),
+    "a baseline path twice": (
+        "0.1 workspace",
+        "/baseline/files/1/path",
+        "a",
+        "/baseline/files/1/path",
+        "stands already at",
+    ),
+    "a baseline path with a dot": (
+        "0.1 workspace",
+        "/baseline/files/0/path",
+        "./a",
+        "/baseline/files/0/path",
+        "no plain path",
+    ),
+    "a baseline path below a file": (
+        "0.1 workspace",
+        "/baseline/files/1/path",
+        "a/b",
+        "/baseline/files/1/path",
+        "is a file",
+    ),
+    "a mode that git hasn't": (
+        "0.1 workspace",
+        "/baseline/files/1/mode",
+        "0644",
+        "/baseline/files/1/mode",
+        "expected a mode",
+    ),
+    "an ambiguous ignored path": (
+        "0.1 workspace",
+        "/baseline/ignore_paths",
+        ["!x"],
+        "/baseline/ignore_paths/0",
+        "begins with",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND_SCHEMA)
+def test_what_a_schema_cannot_say_of_a_plan(name: str) -> None:
+    version, pointer, new, where, words = BEYOND_SCHEMA[name]
+    found = problems(read_evaluator_plan, edited(PLANS[version], pointer, new))
+    assert [place for place, _ in found] == [where]
+    assert words in found[0][1]
 
 
 def test_both_generations_of_the_budget_are_read_and_no_mixture() -> None:
