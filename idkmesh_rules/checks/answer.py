@@ -26,7 +26,7 @@ from idkmesh_rules.model.facts import (
     Severity,
     Unknown,
 )
-from idkmesh_rules.model.observation import EntryType, Tree
+from idkmesh_rules.model.observation import EntryType, Tree, stored_path
 
 _CHECK = "exact-json"
 _SHOWN = 200
@@ -256,8 +256,8 @@ def _entries(case: AnswerCase) -> Iterator[Emission]:
             there[directory.path] = directory.type
     for path, found in there.items():
         told = Unknown(unknown[path]) if path in unknown else found.value
-        row = (printable_path(path), path in expected, True, told)
-        yield Emission(CANDIDATE_ENTRY, row, Origin(check, printable_path(path)))
+        row = (stored_path(path), path in expected, True, told)
+        yield Emission(CANDIDATE_ENTRY, row, Origin(check, stored_path(path)))
     complete = not case.tree.gaps
     for position, path in enumerate(allowed):
         if path not in there and complete:
@@ -266,19 +266,13 @@ def _entries(case: AnswerCase) -> Iterator[Emission]:
 
 
 def _entries_asked(case: AnswerCase) -> Asked:
-    gaps = case.tree.gaps
-    if gaps:
-        where = f"the directory {printable_path(gaps[0].path)}" if gaps[0].path else "the candidate root"
-        return {CANDIDATE_ENTRY.name: Unjudged(f"not everything below {where} could be seen: {gaps[0].reason}")}
+    unseen = case.tree.unseen
+    if unseen is not None:
+        return {CANDIDATE_ENTRY.name: Unjudged(unseen)}
     keys = {(path,) for path in case.plan.document.value["allowed_files"]}
-    keys |= {(printable_path(file.path),) for file in case.tree.files}
-    keys |= {(printable_path(entry.path),) for entry in case.tree.others}
+    keys |= {(stored_path(file.path),) for file in case.tree.files}
+    keys |= {(stored_path(entry.path),) for entry in case.tree.others}
     return {CANDIDATE_ENTRY.name: frozenset(keys)}
-
-
-def printable_path(path: str) -> str:
-    """A path as text that any JSON document can hold: bytes that aren't UTF-8 are spelled `\\xNN`."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 JSON_CHECK = Check(

@@ -41,9 +41,23 @@ def _exact_json() -> tuple[AnyCheck, ...]:
     )
 
 
+def _workspace() -> tuple[AnyCheck, ...]:
+    from idkmesh_rules.checks import files, manifest, worker_status, workspace
+
+    return (
+        manifest.SCHEMA_CHECK,
+        manifest.BINDING_CHECK,
+        manifest.COVERAGE_CHECK,
+        files.ARTIFACT_CHECK,
+        workspace.SCOPE_CHECK,
+        worker_status.STATUS_CHECK,
+    )
+
+
 _CHECKS: Mapping[str, Callable[[], tuple[AnyCheck, ...]]] = {
     "unified_diff": _unified_diff,
     "exact_json": _exact_json,
+    "workspace": _workspace,
 }
 
 

@@ -56,7 +56,8 @@ class EntryType(Enum):
 
 
 class TreeFile(NamedTuple):
-    """A regular file of a tree: its path below the root, its digest, its git mode (`100644`, `100755`), its size.
+    """A regular file of a tree: its path below the root, its digest, its git mode (`100644`, `100755`), its size,
+    and how many names it has.
 
     `digest` is None when the tree was walked without hashing, and when the file could not be read (`unreadable` says why).
     """
@@ -65,6 +66,7 @@ class TreeFile(NamedTuple):
     digest: str | None
     mode: str
     size: int
+    links: int
     unreadable: str | None = None
 
 
@@ -94,3 +96,18 @@ class Tree(NamedTuple):
     others: tuple[TreeEntry, ...]
     alike: tuple[tuple[str, ...], ...]
     gaps: tuple[Gap, ...]
+
+    @property
+    def unseen(self) -> str | None:
+        """Why the tree isn't complete, as a sentence; None if it is."""
+        if not self.gaps:
+            return None
+        first = self.gaps[0]
+        where = f"the directory {stored_path(first.path)}" if first.path else "the root"
+        more = f" (and {len(self.gaps) - 1} more)" if len(self.gaps) > 1 else ""
+        return f"not everything below {where} could be seen: {first.reason}{more}"
+
+
+def stored_path(path: str) -> str:
+    """A path of a tree as text that any document can hold: bytes that aren't UTF-8 are spelled `\\xNN`."""
+    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

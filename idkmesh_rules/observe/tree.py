@@ -201,7 +201,7 @@ class _Walk:
 
     def _file(self, parent: int, name: str, path: str) -> None:
         if not self._hashing:
-            self._files.append(TreeFile(path, None, "", 0))
+            self._files.append(TreeFile(path, None, "", 0, 1))
             return
         try:
             descriptor = os.open(name, _FILE, dir_fd=parent)
@@ -226,9 +226,8 @@ class _Walk:
                     data = os.read(descriptor, size + 1)
                     if len(data) == size and _version(os.fstat(descriptor)) == _version(found):
                         digest = "sha256:" + sha256(data).hexdigest()
-                self._files.append(
-                    TreeFile(path, digest, _mode(found.st_mode), size, None if digest or handed_over else _CHANGED)
-                )
+                fault = None if digest or handed_over else _CHANGED
+                self._files.append(TreeFile(path, digest, _mode(found.st_mode), size, found.st_nlink, fault))
                 if self._progress is not None and len(self._files) % _TELL_EVERY == 0:
                     self._progress(len(self._files), self._read)
         except OSError as error:
@@ -258,7 +257,7 @@ class _Walk:
                 self._progress(len(self._files), self._read)
 
     def _unreadable(self, path: str, why: str) -> None:
-        self._files.append(TreeFile(path, None, "", 0, why))
+        self._files.append(TreeFile(path, None, "", 0, 1, why))
 
     def _compare(self, parent: str, names: list[str]) -> None:
         """Find names that are one on some disk; a directory without any costs one set."""

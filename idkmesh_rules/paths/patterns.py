@@ -90,6 +90,17 @@ class PathSet:
         """Tell whether a pattern without wildcards is exactly ``path``."""
         return self._exact.get(path) == path
 
+    def covers(self, directory: str) -> bool:
+        """Tell whether a pattern without wildcards matches whatever can lie below ``directory``."""
+        if self._everything or directory in self._under:
+            return True
+        end = directory.find("/")
+        while -1 < end <= self._longest:
+            if directory[:end] in self._under:
+                return True
+            end = directory.find("/", end + 1)
+        return False
+
     def _match_one(self, path: str) -> str | None:
         if found := self._exact.get(path):
             return found

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from idkmesh_rules.checks import Case
-from idkmesh_rules.contracts.binding import check_validator_sets
+from idkmesh_rules.contracts.binding import check_builtin_validators, check_validator_sets
 from idkmesh_rules.model.documents import AnyPlan, ResultManifest, WorkUnit
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.observe.reader import CandidateReader
@@ -51,7 +51,14 @@ def _observe_answer(look: Look) -> Case:
     return answer_case(look)
 
 
+def _observe_workspace(look: Look) -> Case:
+    from idkmesh_rules.pipeline.observing import workspace_case
+
+    return workspace_case(look)
+
+
 BACKENDS = {
     "unified_diff": Backend("unified_diff", "unified-diff", _observe_patch, check_validator_sets),
     "exact_json": Backend("exact_json", "exact-json", _observe_answer, check_validator_sets),
+    "workspace": Backend("workspace", "workspace", _observe_workspace, check_builtin_validators),
 }

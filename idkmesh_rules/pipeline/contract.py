@@ -54,6 +54,14 @@ class Contract(NamedTuple):
                 "The WorkUnit's permissions.filesystem_write is empty, so no path can be authorized.",
             ),
             ("**" in unit.forbidden_paths, "The WorkUnit's constraints.forbidden_paths forbids everything."),
+            *(
+                (
+                    True,
+                    f"No required check of the plan covers {label.id}, which the WorkUnit requires: no candidate can pass.",
+                )
+                for label in self.labels
+                if not label.covered
+            ),
         )
         return tuple(note for holds, note in told if holds)
 

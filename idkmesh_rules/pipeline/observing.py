@@ -7,8 +7,10 @@ from collections.abc import Mapping
 
 from idkmesh_rules.checks.answer import AnswerCase
 from idkmesh_rules.checks.patch import PatchCase
+from idkmesh_rules.checks.workspace import WorkspaceCase
 from idkmesh_rules.model.observation import FileObservation
 from idkmesh_rules.observe.tree import TreeLimits
+from idkmesh_rules.paths.patterns import compile_allow
 from idkmesh_rules.pipeline.backends import Look
 
 
@@ -40,6 +42,15 @@ def answer_case(look: Look) -> AnswerCase:
     bounds = TreeLimits(limits.answer_entries + len(demands.allowed_files), limits.tree_path_bytes, 0)
     tree = look.reader.tree(bounds, hashing=False)
     return AnswerCase(look.unit, look.manifest, look.plan, observations, limits, tree, look.manifest_path)
+
+
+def workspace_case(look: Look) -> WorkspaceCase:
+    """Look at the declared artifacts, and at everything below the root that the plan doesn't ignore."""
+    limits, ignored = look.limits, compile_allow(look.plan.demands.ignore_paths)
+    observations = _artifacts(look, limits.candidate_bytes, keep={})
+    bounds = TreeLimits(limits.tree_entries, limits.tree_path_bytes, limits.tree_bytes)
+    tree = look.reader.tree(bounds, skip=lambda path: ignored.match(path) is not None, prune=ignored.covers)
+    return WorkspaceCase(look.unit, look.manifest, look.plan, observations, limits, tree)
 
 
 def _artifacts(look: Look, limit: int, keep: Mapping[str, int]) -> Mapping[tuple[str, int], FileObservation]:

@@ -18,6 +18,7 @@ from idkmesh_rules.pipeline.evaluation import evaluate
 from idkmesh_rules.resources import self_test_cases
 
 _HONEST = "accept/unified-diff--honest-patch"
+_WORKSPACE = "accept/workspace--honest-change"
 
 
 class SelfTestOutcome(NamedTuple):
@@ -58,10 +59,18 @@ def _cases() -> Iterator[_Case]:
         reasons = (
             [expected["reason"]] if "reason" in expected else [condition for _, condition in expected.get("causes", ())]
         )
-        yield _Case(f"{source.parent.name}/{source.name}", source, _told(expected["outcome"], reasons))
+        plan = expected.get("arguments", {}).get("evaluator_plan", "evaluator-plan.json")
+        yield _Case(f"{source.parent.name}/{source.name}", source, _told(expected["outcome"], reasons), plan=plan)
     honest = next(source for source in self_test_cases() if f"{source.parent.name}/{source.name}" == _HONEST)
     yield _Case(
         "reject/patch-intact--symlinked-patch", honest, _told("reject_candidate", ["patch-intact"]), _link_patch
+    )
+    changed = next(source for source in self_test_cases() if f"{source.parent.name}/{source.name}" == _WORKSPACE)
+    yield _Case(
+        "reject/only-plain-files--link-out-of-the-workspace",
+        changed,
+        _told("reject_candidate", ["only-plain-files"]),
+        _link_out,
     )
     yield _Case(
         "refuse/control-inside-candidate--plan",
@@ -78,6 +87,10 @@ def _cases() -> Iterator[_Case]:
 def _link_patch(case: Path) -> None:
     patch = case / "candidate" / "changes.patch"
     patch.rename(case / "candidate" / "real.patch").parent.joinpath("changes.patch").symlink_to("real.patch")
+
+
+def _link_out(case: Path) -> None:
+    (case / "candidate" / "docs" / "more.md").symlink_to("../../work-unit.json")
 
 
 def _move_plan(case: Path) -> None:

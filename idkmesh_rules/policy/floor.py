@@ -92,9 +92,21 @@ def _exact_json(kinds: Mapping[str, FactKind]) -> tuple[Leaf, ...]:
     )
 
 
+def _workspace(kinds: Mapping[str, FactKind]) -> tuple[Leaf, ...]:
+    leaves = _Leaves(kinds)
+    return (
+        *leaves.claim(),
+        # A workspace may be as it was before, and an attempt may declare no artifact: neither touches what it may not.
+        leaves.every("paths-authorized", "workspace.change", {}, {"authorized": True}, OnEmpty.PASS),
+        leaves.every("only-plain-files", "workspace.entry", {}, {"type": "file"}, OnEmpty.PASS),
+        leaves.every("artifacts-intact", "candidate.file", {"role": "artifact"}, _INTACT, OnEmpty.PASS),
+    )
+
+
 _FLOORS: Mapping[str, Callable[[Mapping[str, FactKind]], tuple[Leaf, ...]]] = {
     "unified_diff": _unified_diff,
     "exact_json": _exact_json,
+    "workspace": _workspace,
 }
 
 

@@ -98,6 +98,12 @@ def test_through_the_api(case: Path, tmp_path: Path) -> None:
     if "patch_reason" in expected:
         structure = evaluation.store["patch.structure"]
         assert structure.rows[0][structure.kind.index["reason"]] == expected["patch_reason"]
+    if "uncovered" in expected:
+        gaps = {label.id for label in evaluation.labels if not label.covered}
+        assert gaps == set(expected["uncovered"])
+        told = {check["id"]: check["status"] for check in evaluation.result["checks"]}
+        assert {told.pop(gap) for gap in gaps} == {"inconclusive"}
+        assert set(told.values()) == {"passed"}
     if "conditions" in expected:
         assert [node.condition for node in evaluation.decision.escalations] == expected["conditions"]
     assert_written(output, evaluation.result, evaluation.facts_digest, evaluation.decision_digest)
@@ -163,6 +169,7 @@ def test_through_the_command_line(case: Path, tmp_path: Path) -> None:
 UNFIRED = {
     "accept/unified-diff--honest-patch": {"manifest-schema-valid", "second-opinion"},
     "accept/exact-json--honest-answer": {"manifest-schema-valid"},
+    "accept/workspace--honest-change": {"manifest-schema-valid"},
 }
 
 

@@ -42,6 +42,7 @@ def refused(case: Bundle, **options: Any) -> Refusal:
 
 
 REFUSALS: dict[str, tuple[Callable[[Bundle], dict[str, Any]], str]] = {
+    "a bundle of another backend": (lambda b: {"bundle": "workspace"}, "bundle-backend"),
     "kinds of another backend": (
         lambda b: {"bundle": rules(b, lambda text: text.replace("backend: unified_diff", "backend: workspace"))},
         "bundle-invalid",
