@@ -39,6 +39,7 @@ VERBS = {
     "replay": Verb("replay", "replay", "idkrules replay results/run-1 --candidate-root bundle/"),
     "impact": Verb("impact", "impact", "idkrules impact unified-diff policies/mine results/*"),
     "new": Verb("new", None, "idkrules new bundle my-rules --owner platform-team"),
+    "snapshot": Verb("snapshot", "snapshot", "idkrules snapshot --root pristine/ --output baseline.json --ignore .git"),
     "lint": Verb("lint", "lint", "idkrules lint policies/unified-diff"),
     "test": Verb("bundle_tests", "bundle_tests", "idkrules test policies/unified-diff --coverage --mutate"),
     "patch": Verb("patch", "patch", "idkrules patch changes.patch --allow 'docs/**'"),

@@ -5,12 +5,20 @@ from typing import Annotated
 
 import typer
 
+from idkmesh_rules.cli.new_plan import plan
+
 group = typer.Typer(
-    help="Make a rule bundle to start from.",
+    help="Make a plan bound to a WorkUnit, or a rule bundle to start from.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
+
+
+group.command(
+    "plan",
+    epilog="Example: idkrules new plan --work-unit wu.json --baseline baseline.json --output plan.json",
+)(plan)
 
 
 @group.command("bundle", epilog="Example: idkrules new bundle my-rules --owner platform-team")

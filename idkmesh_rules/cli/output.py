@@ -6,7 +6,9 @@ because a result that nobody received must not look delivered.
 
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 from idkmesh_rules.cli.exits import REFUSED, UNREADABLE
@@ -49,6 +51,32 @@ def wants_colour(stream: TextIO | None) -> bool:
     return (
         stream is not None and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     )
+
+
+@contextmanager
+def counter(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Count files and bytes on one line of stderr while something long goes on; None where nobody would see it.
+
+    The line is gone when the work is done.
+    """
+    stream = sys.stderr
+    if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb":
+        yield None
+        return
+    shown = 0.0
+
+    def show(files: int, size: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - shown > 0.1:
+            shown = now
+            attempt(lambda: stream.write(f"\r{what}: {files:,} files, {size / 2**20:,.0f} MiB\033[K"), 0)
+
+    try:
+        yield show
+    finally:
+        if shown:
+            attempt(lambda: stream.write("\r\033[K"), 0)
 
 
 def _write(stream: TextIO | None, text: str) -> bool:

@@ -9,7 +9,7 @@ Invariants:
 from idkmesh_rules.model.documents import BUILTINS, AnyPlan, WorkUnit
 from idkmesh_rules.model.evaluation import Label
 
-_TYPES = {
+BUILTIN_TYPES = {
     "input_schema": "schema",
     "scope": "policy",
     "artifact_digest": "security",
@@ -53,7 +53,7 @@ def _workspace(unit: WorkUnit, plan: AnyPlan) -> tuple[Label, ...]:
     return (
         *(Label(check.id, check.type, check.required, check.builtin) for check in checks),
         *(
-            Label(f"builtin/{name}" if name in taken else name, _TYPES[name], True, name)
+            Label(f"builtin/{name}" if name in taken else name, BUILTIN_TYPES[name], True, name)
             for name in BUILTINS
             if name not in named
         ),

@@ -79,6 +79,21 @@ REFUSALS: Mapping[str, Reason] = {
             "check the parent directory's permissions and the space on the disk",
         ),
         Reason(
+            "tree-not-plain",
+            "the tree to be snapshot holds something that a baseline can't describe: a link, a special file, a strange name",
+            "take it out of the tree, or leave it out with --ignore",
+        ),
+        Reason(
+            "tree-unseen",
+            "not everything in the tree to be snapshot could be seen, so that its baseline would not be complete",
+            "check permissions, let nobody write to the tree meanwhile, and try again",
+        ),
+        Reason(
+            "plan-incomplete",
+            "a plan can't be made of what was given",
+            "give what is listed",
+        ),
+        Reason(
             "bundle-unknown",
             "no rule bundle of this id is shipped, and no directory of this name holds one",
             "name a shipped bundle or a directory with a bundle.yaml",

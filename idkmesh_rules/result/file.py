@@ -1,0 +1,42 @@
+"""Publish one file: whole or not at all, never over something that exists."""
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from errno import EEXIST
+from pathlib import Path
+
+from idkmesh_rules.errors import Problem, Refusal
+
+
+def publish_file(output: Path, pieces: Iterable[bytes]) -> None:
+    """Write `pieces` beside `output`, sync them to disk, and give them that name; they are never in memory together.
+
+    Raises Refusal `output-exists` or `output-unwritable`, and then leaves nothing of its own behind.
+    """
+    staging = output.parent / f".idkrules-{os.urandom(8).hex()}.partial"
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with open(staging, "xb") as file:
+                file.writelines(pieces)
+                file.flush()
+                os.fsync(file.fileno())
+            # A link, unlike a rename, is never made over something that exists.
+            os.link(staging, output)
+        finally:
+            with suppress(FileNotFoundError):
+                staging.unlink()
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == EEXIST:
+            raise Refusal(
+                "output-exists",
+                "the output file exists already",
+                problems=(Problem("nothing is overwritten", str(output), hint="name a file that doesn't exist"),),
+            ) from None
+        said = error.strerror if isinstance(error, OSError) else str(error)
+        raise Refusal(
+            "output-unwritable",
+            "the output file can't be written",
+            problems=(Problem(said or type(error).__name__, str(output)),),
+        ) from None
