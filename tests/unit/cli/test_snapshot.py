@@ -96,7 +96,8 @@ WRONG: dict[str, tuple[Callable[[Path, Path], list[str]], int, str]] = {
     "a file as root": (lambda root, out: ["--root", f"{root}/README.md", "--output", str(out)], 4, "candidate-root-unusable"),
     "an output that exists": (lambda root, out: ["--root", str(root), "--output", str(root.parent)], 4, "output-exists"),
     "an output inside": (lambda root, out: ["--root", str(root), "--output", f"{root}/b.json"], 4, "output-inside-candidate"),
-    "an output below a file": (lambda root, out: ["--root", str(root), "--output", f"{root}/README.md/x"], 4, "output-unwritable"),
+    "an output below a file": (
+        lambda root, out: ["--root", str(root), "--output", f"{root}/README.md/x"], 4, "output-unwritable"),
     "an ambiguous pattern": (
         lambda root, out: ["--root", str(root), "--output", str(out), "--ignore", "!x"], 2, "begins with `!`"),
     "no output": (lambda root, out: ["--root", str(root)], 2, "Missing option '--output'"),
