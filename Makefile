@@ -4,8 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SEED ?= 1
 CASES ?= 20000
+FILES ?= 1000000
 
-.PHONY: help venv demo test lint types imports coverage fuzz bench bench-peers fixtures docs wheel clean
+.PHONY: help venv demo test lint types imports coverage fuzz bench scale bench-peers fixtures docs wheel clean
 
 help:
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -46,6 +47,9 @@ bench: venv ## every benchmark, ratios printed
 bench-peers: venv ## the benchmark beside other policy engines, which it installs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/requirements.txt
 	$(BIN)/python benchmarks/bench_peers.py
+
+scale: venv ## a snapshot and a workspace of FILES files (a million unless said otherwise), figures printed
+	$(BIN)/python -m tests.adversarial.scale $(FILES)
 
 fixtures: venv ## build fixtures/ and the self-test data anew
 	$(BIN)/python fixtures/build.py

@@ -1,6 +1,7 @@
 """A snapshot against `find | xargs -P2 sha256sum`, warm, in one run: `python benchmarks/bench_snapshot.py [FILES]`.
 
-Two trees: 20,000 small files, and one GiB in four files. Both programs run in turn on the same tree, so that both meet the
+Three trees: 20,000 files as large as source files are (1 to 32 KiB), 20,000 of 4 KiB, where opening costs more than hashing,
+and one GiB in four files. Both programs run in turn on the same tree, so that both meet the
 same machine; the ratio is the peer's time by ours, and has to be 0.9 at least. Beside the use case, the whole command is
 timed, start-up included. At the end, how memory grows: with the number of files, and not with what they hold.
 """
@@ -22,15 +23,15 @@ _MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
 LIMITS = Limits()._replace(tree_entries=20_000_000)
 
 
-def many_files(place: Path, count: int) -> Path:
-    """`count` files of 4 KiB, a hundred a directory."""
-    root = place / "many"
-    block = os.urandom(4096)
+def many_files(place: Path, count: int, sizes: tuple[int, ...] = (4096,)) -> Path:
+    """`count` files of these sizes in turn, a hundred a directory."""
+    root = place / f"many-{len(sizes)}"
+    block = os.urandom(max(sizes))
     for number in range(count):
         if number % 100 == 0:
             directory = root / f"{number // 10_000:03}" / f"{number // 100 % 100:02}"
             directory.mkdir(parents=True)
-        (directory / f"file-{number:07}").write_bytes(number.to_bytes(8, "big") + block[8:])
+        (directory / f"file-{number:07}").write_bytes(number.to_bytes(8, "big") + block[8 : sizes[number % len(sizes)]])
     return root
 
 
@@ -98,6 +99,8 @@ def main(count: int) -> None:
         place = Path(scratch)
         large = large_files(place)
         if count <= 20_000:
+            mixed = many_files(place, count, tuple(1024 << step for step in range(6)))
+            compare(f"{count:,} files of 1 to 32 KiB (bound: ratio 0.9)", mixed, 7)
             many = many_files(place, count)
             compare(f"{count:,} files of 4 KiB (bound: ratio 0.9)", many, 7)
             compare("1 GiB in four files (bound: ratio 0.9)", large, 3)

@@ -13,6 +13,7 @@ import os
 import stat
 from collections.abc import Callable
 from errno import EACCES, EPERM
+from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -158,26 +159,30 @@ class _Walk:
             self._gaps.append(Gap(path[:-1], _said(error, "the directory")))
 
     def _list(self, level: _Level, descriptor: int) -> None:
+        # A tree has many files and few of anything else: this loop and `_file` are what a walk takes its time for.
         seen: list[str] = []
+        parent, skip, prune = level.path, self._skip, self._prune
         with os.scandir(descriptor) as entries:
             for entry in entries:
                 name = entry.name
-                text = _utf8(name)
-                path = level.path + text
-                if entry.is_dir(follow_symlinks=False):
-                    if self._prune is not None and self._prune(path):
+                text = name if name.isascii() else _utf8(name)
+                path = parent + text
+                if entry.is_file(follow_symlinks=False):
+                    if skip is not None and skip(path):
+                        continue
+                    self._count(path)
+                    self._file(descriptor, name, path)
+                elif entry.is_dir(follow_symlinks=False):
+                    if prune is not None and prune(path):
                         continue
                     self._count(path)
                     level.pending.append(name)
                     self._directories.append(TreeEntry(path, EntryType.DIRECTORY))
                 else:
-                    if self._skip is not None and self._skip(path):
+                    if skip is not None and skip(path):
                         continue
                     self._count(path)
-                    if entry.is_file(follow_symlinks=False):
-                        self._file(descriptor, name, path)
-                    else:
-                        self._other(entry, path)
+                    self._other(entry, path)
                 seen.append(text)
         level.pending.sort(reverse=True)
         if len(seen) > 1:
@@ -203,40 +208,43 @@ class _Walk:
         if not self._hashing:
             self._files.append(TreeFile(path, None, "", 0, 1))
             return
+        descriptor = -1
         try:
             descriptor = os.open(name, _FILE, dir_fd=parent)
-        except OSError as error:
-            self._unreadable(path, _said(error, "the file"))
-            return
-        handed_over = False
-        try:
             found = os.fstat(descriptor)
             size = found.st_size
             if not stat.S_ISREG(found.st_mode):
                 self._unreadable(path, "the file was replaced while the directory was being read")
-            elif size > self._content_bytes:
+                return
+            if size > self._content_bytes:
                 self._unreadable(path, "the files together have more bytes than the verifier reads")
+                return
+            self._content_bytes -= size
+            digest = None
+            if size > _LARGE:
+                self._hand_over(descriptor, found)
+                descriptor = -1
             else:
-                self._content_bytes -= size
+                data = os.read(descriptor, size)
+                after = os.fstat(descriptor)
+                # As `_unchanged`, without the call.
+                if len(data) == size == after.st_size and (
+                    found.st_ctime_ns == after.st_ctime_ns and found.st_mtime_ns == after.st_mtime_ns
+                ):
+                    digest = "sha256:" + sha256(data).hexdigest()
+            fault = None if digest or descriptor < 0 else _CHANGED
+            self._files.append(TreeFile(path, digest, _mode(found.st_mode), size, found.st_nlink, fault))
+            if self._progress is not None:
                 self._read += size
-                digest = None
-                if size > _LARGE:
-                    handed_over = self._hand_over(descriptor, found)
-                else:
-                    data = os.read(descriptor, size + 1)
-                    if len(data) == size and _version(os.fstat(descriptor)) == _version(found):
-                        digest = "sha256:" + sha256(data).hexdigest()
-                fault = None if digest or handed_over else _CHANGED
-                self._files.append(TreeFile(path, digest, _mode(found.st_mode), size, found.st_nlink, fault))
-                if self._progress is not None and len(self._files) % _TELL_EVERY == 0:
+                if len(self._files) % _TELL_EVERY == 0:
                     self._progress(len(self._files), self._read)
         except OSError as error:
             self._unreadable(path, _said(error, "the file"))
         finally:
-            if not handed_over:
+            if descriptor >= 0:
                 os.close(descriptor)
 
-    def _hand_over(self, descriptor: int, found: os.stat_result) -> bool:
+    def _hand_over(self, descriptor: int, found: os.stat_result) -> None:
         """Have a thread hash and close `descriptor`; the digest comes into the file that is appended next."""
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor
@@ -244,7 +252,6 @@ class _Walk:
             self._pool = ThreadPoolExecutor(min(_UNDER_WAY, os.cpu_count() or 1))
         self._collect(_UNDER_WAY - 1)
         self._large.append((len(self._files), self._pool.submit(_hash_large, descriptor, found)))
-        return True
 
     def _collect(self, most: int) -> None:
         """Wait until no more than `most` files are being hashed by threads."""
@@ -260,7 +267,10 @@ class _Walk:
         self._files.append(TreeFile(path, None, "", 0, 1, why))
 
     def _compare(self, parent: str, names: list[str]) -> None:
-        """Find names that are one on some disk; a directory without any costs one set."""
+        """Find names that are one on some disk. Names that folding doesn't change differ as they are."""
+        joined = "/".join(names)
+        if joined.isascii() and joined == joined.lower():
+            return
         folded = [fold_case(name) for name in names]
         if len(set(folded)) == len(names):
             return
@@ -308,7 +318,7 @@ def _hash_large(descriptor: int, before: os.stat_result) -> str | None:
         while length <= before.st_size and (got := os.readv(descriptor, [buffer])):
             digest.update(view[:got])
             length += got
-        unchanged = length == before.st_size and _version(os.fstat(descriptor)) == _version(before)
+        unchanged = length == before.st_size and _unchanged(before, os.fstat(descriptor))
     except OSError:
         return None
     finally:
@@ -326,9 +336,19 @@ _TYPES = {
 _SPECIAL_BITS = stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX
 
 
+@cache
 def _mode(mode: int) -> str:
     """As git spells it: what the owner may, so that no umask makes a difference, and the bits that git doesn't keep."""
     return f"{stat.S_IFREG | (mode & _SPECIAL_BITS) | (0o755 if mode & stat.S_IXUSR else 0o644):06o}"
+
+
+def _unchanged(before: os.stat_result, after: os.stat_result) -> bool:
+    """Whether an open file is as it was: the same descriptor has the same identity."""
+    return (
+        before.st_ctime_ns == after.st_ctime_ns
+        and before.st_mtime_ns == after.st_mtime_ns
+        and before.st_size == after.st_size
+    )
 
 
 def _version(found: os.stat_result) -> tuple[int, ...]:

@@ -49,7 +49,11 @@ def workspace_case(look: Look) -> WorkspaceCase:
     limits, ignored = look.limits, compile_allow(look.plan.demands.ignore_paths)
     observations = _artifacts(look, limits.candidate_bytes, keep={})
     bounds = TreeLimits(limits.tree_entries, limits.tree_path_bytes, limits.tree_bytes)
-    tree = look.reader.tree(bounds, skip=lambda path: ignored.match(path) is not None, prune=ignored.covers)
+    tree = look.reader.tree(
+        bounds,
+        skip=(lambda path: ignored.match(path) is not None) if ignored.patterns else None,
+        prune=ignored.covers if ignored.patterns else None,
+    )
     return WorkspaceCase(look.unit, look.manifest, look.plan, observations, limits, tree)
 
 

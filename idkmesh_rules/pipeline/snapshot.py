@@ -5,7 +5,8 @@ memory grows with the number of files, never with what they hold.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,25 +56,40 @@ def snapshot(
     with place.reader(0) as reader:
         tree = reader.tree(
             TreeLimits(limits.tree_entries, limits.tree_path_bytes, limits.tree_bytes),
-            skip=lambda path: ignored.match(path) is not None,
-            prune=ignored.covers,
+            skip=(lambda path: ignored.match(path) is not None) if ignore else None,
+            prune=ignored.covers if ignore else None,
             progress=progress,
         )
     _check_whole(tree, root, limits.problems)
     _check_plain(tree, root, limits.problems)
-    files = ({"path": file.path, "digest": file.digest} | ({"mode": file.mode} if modes else {}) for file in tree.files)
-    publish_file(output, (piece.encode() for piece in baseline_text({"files": files, "ignore_paths": list(ignore)})))
+    quoted = json.encoder.encode_basestring
+    lines = (
+        f'{{"path": {quoted(file.path)}, "digest": "{file.digest}"' + (f', "mode": "{file.mode}"}}' if modes else "}")
+        for file in tree.files
+    )
+    publish_file(output, _in_blocks(_baseline(lines, list(ignore))))
     return Snapshot(len(tree.files), sum(file.size for file in tree.files))
 
 
 def baseline_text(baseline: Mapping[str, Any]) -> Iterator[str]:
-    """A baseline as JSON text, one line a file, in pieces; `files` may be any iterable."""
+    """A baseline as JSON text, one line a file, in pieces."""
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+    yield from _baseline(map(encode, baseline["files"]), baseline["ignore_paths"])
+
+
+def _baseline(files: Iterable[str], ignore_paths: list[str]) -> Iterator[str]:
     yield '{"algorithm": "sha256", "complete": true, "files": ['
     between = "\n"
-    for file in baseline["files"]:
-        yield between + json.dumps(file, ensure_ascii=False)
+    for file in files:
+        yield between + file
         between = ",\n"
-    yield f'\n], "ignore_paths": {json.dumps(baseline["ignore_paths"], ensure_ascii=False)}}}\n'
+    yield f'\n], "ignore_paths": {json.dumps(ignore_paths, ensure_ascii=False)}}}\n'
+
+
+def _in_blocks(pieces: Iterator[str]) -> Iterator[bytes]:
+    """Some thousand pieces at a time as UTF-8, so that neither all nor each of them has to be written by itself."""
+    while block := "".join(islice(pieces, 4096)):
+        yield block.encode()
 
 
 def _check_whole(tree: Tree, root: Path, most: int) -> None:
