@@ -6,6 +6,7 @@ a place only those names that the contract knows (design: contracts, *Evaluator 
 
 from itertools import takewhile
 
+from idkmesh_rules.contracts.mistaken import BEGINNING
 from idkmesh_rules.errors import Problem
 
 _PLAN_KEYS = frozenset(
@@ -38,7 +39,7 @@ _MASKED = "[hidden] something here breaks the plan's contract"
 def masked(problem: Problem) -> Problem:
     """A problem of a plan that isn't public, without the plan's words: its place, as far as that tells nothing either."""
     parts = (problem.pointer or "").split("/")[1:]
-    if problem.message.endswith(" is missing"):
+    if problem.message.endswith(" is missing") or problem.message.startswith(BEGINNING):
         # Made of the schema alone.
         return problem
     known = takewhile(lambda part: part in _PLAN_KEYS or part.isdigit(), parts)

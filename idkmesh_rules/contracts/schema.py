@@ -13,6 +13,7 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
+from idkmesh_rules.contracts.mistaken import mistaken
 from idkmesh_rules.contracts.pointer import json_pointer
 from idkmesh_rules.contracts.timestamps import is_timestamp
 from idkmesh_rules.errors import ContractError, Problem
@@ -32,7 +33,8 @@ def load_schema(name: str) -> Mapping[str, Any]:
 def check_schema(document: Document, schema: str, *, most: int = 100) -> None:
     """Raise ContractError with every violation of the shipped `schema`, at most `most`, each with its JSON pointer."""
     if not _quick(schema).is_valid(document.value) or _integers_spelled_as_floats(document.value, schema):
-        problems = tuple(_violations(document, schema, most))
+        other = mistaken(document)
+        problems = tuple(_violations(document, schema, most)) if other is None else (other,)
         raise ContractError(
             problems or (Problem(f"the document doesn't satisfy {schema}", document.source, pointer=""),)
         )

@@ -151,4 +151,4 @@ def _plan(document: Document, *, reveal: bool) -> AnyPlan:
     except ContractError as error:
         if reveal or document.value.get("visibility") == "public":
             raise
-        raise ContractError(tuple(map(masked, error.problems))) from None
+        raise ContractError(tuple(dict.fromkeys(map(masked, error.problems)))) from None
