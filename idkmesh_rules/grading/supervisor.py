@@ -1,0 +1,221 @@
+"""The supervisor: compares what the candidate exported with protected values, and requires the grader to agree.
+
+Invariants:
+- The roster is bounded and frozen; a manifest of another protocol, with state probes, or pinned to another revision of this
+  implementation, isn't registered at all. The same roster has to be supplied after a restart.
+- `assess` reads and hashes every artifact again and asks for authority again, on every call: a changed, missing, revoked
+  or expired observation keeps an earlier assessment from being used.
+- An assessment is immutable and bound to the manifest, both jobs, the exported artifacts and each check's result.
+- Making a supervisor touches nothing (design: grading, *Supervisor*).
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from enum import Enum
+from typing import Any, NamedTuple
+
+from idkmesh_rules.contracts.digest import canonical_digest
+from idkmesh_rules.grading.evidence import EvidenceRepository, Missing
+from idkmesh_rules.grading.protocol import (
+    PROTOCOL,
+    CheckResult,
+    Compared,
+    ProtocolError,
+    compare,
+    declared_checks,
+    exported_values,
+    grader_statuses,
+    supervisor_revision,
+)
+from idkmesh_rules.grading.values import ArtifactRef, GradingError, JobOutcome, JobResult, Manifest, as_plain
+
+MAX_REGISTRATIONS = 1000
+EXPORT = "export"
+"""The name of the one artifact that each job exports."""
+
+
+class State(Enum):
+    """What an assessment comes to; the zero value is no pass."""
+
+    INVALID = "invalid"
+    PASSED = "passed"
+    FAILED = "failed"
+    DISAGREEMENT = "disagreement"
+    MISSING = "missing"
+    REVOKED = "revoked"
+
+
+class Registration(NamedTuple):
+    """A manifest with the id that is reserved for its assessment."""
+
+    manifest: Manifest
+    assessment_id: str
+
+
+class Assessment(NamedTuple):
+    """What the supervisor says: the state, why, each check's result, and everything that it is bound to.
+
+    `observations` are the references of both exports (None where a job exported nothing).
+    """
+
+    assessment_id: str
+    manifest_digest: str
+    candidate_job: str
+    grader_job: str
+    state: State
+    reason: str
+    checks: tuple[Compared, ...]
+    observations: tuple[ArtifactRef | None, ArtifactRef | None]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every declared check passed, with the grader's agreement."""
+        return self.state is State.PASSED
+
+    def as_json(self) -> dict[str, Any]:
+        """The assessment as a JSON object."""
+        plain: dict[str, Any] = as_plain(self)
+        return plain
+
+    @property
+    def digest(self) -> str:
+        """What a report names it by; it changes with the exports and the results, and with nothing else."""
+        return canonical_digest(self.as_json())
+
+
+Authorizer = Callable[[Manifest, datetime], str | None]
+"""Asked anew at every assessment: None if authority holds, else why it doesn't (revoked, expired)."""
+
+
+class _Unusable(Exception):
+    """An assessment ends here, in a state and for a reason."""
+
+    def __init__(self, state: State, reason: str) -> None:
+        super().__init__(reason)
+        self.state, self.reason = state, reason
+
+
+class Supervisor:
+    """Assesses finished pairs of jobs against a frozen roster."""
+
+    def __init__(
+        self,
+        roster: Sequence[Registration],
+        repository: EvidenceRepository,
+        authorizer: Authorizer,
+        clock: Callable[[], datetime],
+    ) -> None:
+        """Freeze the roster; raises GradingError for one that can't be registered."""
+        if not 0 < len(roster) <= MAX_REGISTRATIONS:
+            raise GradingError(f"a roster has 1 to {MAX_REGISTRATIONS} registrations")
+        for each in roster:
+            _check_registration(each)
+        for what, ids in (
+            ("manifest id", [each.manifest.manifest_id for each in roster]),
+            ("assessment id", [each.assessment_id for each in roster]),
+            ("job id", [job.job_id for each in roster for job in (each.manifest.candidate, each.manifest.grader)]),
+        ):
+            if len(set(ids)) != len(ids):
+                raise GradingError(f"a {what} is registered twice")
+        self._roster = {each.manifest.digest: each for each in roster}
+        self._repository, self._authorizer, self._clock = repository, authorizer, clock
+
+    def registered(self, manifest_digest: str) -> Registration:
+        """The registration of a manifest; raises GradingError when it isn't on the roster."""
+        if manifest_digest not in self._roster:
+            raise GradingError("this manifest is not on the roster")
+        return self._roster[manifest_digest]
+
+    def assess(self, manifest_digest: str, candidate: JobResult, grader: JobResult) -> Assessment:
+        """Assess two authentic results of a registered manifest's jobs, from the bytes as they are now.
+
+        Raises GradingError when the manifest isn't registered or a result is of another job.
+        """
+        registration = self.registered(manifest_digest)
+        manifest = registration.manifest
+        if candidate.job_id != manifest.candidate.job_id or grader.job_id != manifest.grader.job_id:
+            raise GradingError("these results are of other jobs")
+        exports = (_export(candidate), _export(grader))
+        state, reason, checks = self._judged(manifest, (candidate, grader), exports)
+        return Assessment(
+            registration.assessment_id,
+            manifest_digest,
+            manifest.candidate.job_id,
+            manifest.grader.job_id,
+            state,
+            reason,
+            checks,
+            exports,
+        )
+
+    def _judged(
+        self, manifest: Manifest, results: tuple[JobResult, JobResult], exports: tuple[ArtifactRef | None, ...]
+    ) -> tuple[State, str, tuple[Compared, ...]]:
+        checks: tuple[str, ...] = ()
+        try:
+            refused = self._authorizer(manifest, self._clock())
+            if refused is not None:
+                raise _Unusable(State.REVOKED, refused)
+            checks = self._declared(manifest)
+            expected = exported_values(self._bytes(manifest.fixture, "the protected fixture"), checks)
+            for job, result in zip((manifest.candidate, manifest.grader), results, strict=True):
+                absent = sorted(set(job.required_controls) - set(result.enforced))
+                if absent:
+                    raise _Unusable(State.INVALID, f"the {job.role.value} job ran without {', '.join(absent)}")
+                if result.outcome is not JobOutcome.EXITED:
+                    raise _Unusable(State.MISSING, f"the {job.role.value} job ended otherwise: {result.outcome.value}")
+            exported, said = (
+                self._bytes(export, f"the {who}'s export")
+                for export, who in zip(exports, ("candidate", "grader"), strict=True)
+            )
+            try:
+                compared = compare(checks, expected, exported_values(exported, checks), grader_statuses(said, checks))
+            except ProtocolError as error:
+                raise _Unusable(State.INVALID, f"an export is malformed: {error}") from None
+        except ProtocolError as error:
+            return State.INVALID, f"a protected artifact is malformed: {error}", _undecided(checks, State.INVALID)
+        except _Unusable as end:
+            return end.state, end.reason, _undecided(checks, end.state)
+        found = {each.result for each in compared}
+        for worst, state, reason in (
+            (CheckResult.DISAGREEMENT, State.DISAGREEMENT, "the grader and the values disagree"),
+            (CheckResult.FAILED, State.FAILED, "a value is not the expected one, and the grader agrees"),
+        ):
+            if worst in found:
+                return state, reason, compared
+        return State.PASSED, "every value is the expected one, and the grader agrees", compared
+
+    def _declared(self, manifest: Manifest) -> tuple[str, ...]:
+        bundle = declared_checks(self._bytes(manifest.test_bundle, "the test bundle"))
+        schema = declared_checks(self._bytes(manifest.result_schema, "the result schema"))
+        if bundle != schema:
+            raise _Unusable(State.INVALID, "the test bundle and the result schema declare other checks")
+        return bundle
+
+    def _bytes(self, reference: ArtifactRef | None, what: str) -> bytes:
+        if reference is None:
+            raise _Unusable(State.MISSING, f"{what} isn't there")
+        try:
+            return self._repository.get(reference)
+        except Missing as error:
+            raise _Unusable(State.MISSING, f"{what} can't be used: {error}") from None
+
+
+def _check_registration(registration: Registration) -> None:
+    manifest = registration.manifest
+    if manifest.protocol != PROTOCOL:
+        raise GradingError(f"the protocol {manifest.protocol!r} is unknown; this supervisor speaks {PROTOCOL}")
+    if manifest.supervisor_revision != supervisor_revision():
+        raise GradingError(f"the manifest pins another revision of the supervisor than {supervisor_revision()}")
+    if manifest.state_probes:
+        raise GradingError("state probes are not supported")
+
+
+def _export(result: JobResult) -> ArtifactRef | None:
+    """The one artifact that counts; further ones are none of the protocol's, and make it none."""
+    return result.exports[0] if len(result.exports) == 1 and result.exports[0].name == EXPORT else None
+
+
+def _undecided(checks: tuple[str, ...], state: State) -> tuple[Compared, ...]:
+    result = CheckResult.MISSING if state is State.MISSING else CheckResult.INVALID
+    return tuple([Compared(name, result) for name in checks])
