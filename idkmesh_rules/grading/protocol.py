@@ -82,7 +82,7 @@ def scan(data: bytes) -> Json:
         raise ProtocolError(f"it is not JSON: {error.msg[:1].lower()}{error.msg[1:]}") from None
     if _MAYBE_SURROGATE.search(text) is not None:
         try:
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
+            json.dumps(value, ensure_ascii=False, default=str).encode("utf-8")
         except UnicodeEncodeError:
             raise ProtocolError("a text in it has a lone surrogate") from None
     return value
