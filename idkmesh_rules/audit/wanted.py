@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from idkmesh_rules.audit.changes import Change, Group
+from idkmesh_rules.audit.domains import SOME_DIGEST, SOME_TEXT, new_text
 from idkmesh_rules.audit.record import Record
-from idkmesh_rules.audit.rows import SOME_DIGEST, SOME_TEXT, new_text
 from idkmesh_rules.audit.veil import Veil
 from idkmesh_rules.audit.whynot import WhyNot, why_not
 from idkmesh_rules.model.facts import FactKind, FieldType, Row, Unknown, Value

@@ -260,6 +260,19 @@ TAMPERINGS: dict[str, tuple[Callable[[Path], None], set[tuple[str, str | None]]]
         lambda place: (place / "evidence/log-integrity.json").write_bytes(b'{"check":') and None,
         {("evidence/log-integrity.json", None)},
     ),
+    "an evidence file nested deeper than any": (
+        lambda place: (place / "evidence/log-integrity.json").write_bytes(b'{"a":' * 900 + b"1" + b"}" * 900) and None,
+        {("evidence/log-integrity.json", None)},
+    ),
+    "a key that stands twice in an evidence file": (
+        lambda place: (
+            (place / "evidence/log-integrity.json").write_bytes(
+                (place / "evidence/log-integrity.json").read_bytes().replace(b'{"check"', b'{"check":"none","check"', 1)
+            )
+            and None
+        ),
+        {("evidence/log-integrity.json", None)},
+    ),
     "an evidence file removed": (
         lambda place: (place / "evidence/patch-scope.json").unlink(),
         {("evidence/patch-scope.json", None)},
