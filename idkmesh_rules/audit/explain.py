@@ -214,7 +214,8 @@ class _Teller:
         if isinstance(value, Unknown):
             return ToldField(name, f"unknown: {self._veil.text(value.reason)}")
         text = value_text(value)
-        return ToldField(name, self._veil.mask(text) if facts.kind.fields[position].secret else text)
+        concealed = facts.kind.fields[position].secret and not facts.kind.shows(row)
+        return ToldField(name, self._veil.mask(text) if concealed else text)
 
     def _place(self, origin: Origin) -> Place:
         where = f"inputs/{origin.locator}.json" if origin.locator in self._documents else origin.locator

@@ -27,8 +27,8 @@ def fixture_result(case: Path, output: Path) -> Evaluation:
     given = json.loads((case / "expected.json").read_text()).get("arguments", {})
     return evaluate(
         case / "work-unit.json",
-        case / "result-manifest.json",
-        case / "evaluator-plan.json",
+        case / given.get("result_manifest", "result-manifest.json"),
+        case / given.get("evaluator_plan", "evaluator-plan.json"),
         case / "candidate",
         output_dir=output,
         bundle=str(case / given["bundle"]) if "bundle" in given else None,
