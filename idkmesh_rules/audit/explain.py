@@ -5,13 +5,14 @@ that the two differ is told first; a hidden plan's expectations are masked here,
 facts-and-policy, *For the auditor*).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from idkmesh_rules.audit.clauses import combination_reason, leaf_reason
 from idkmesh_rules.audit.record import Record
 from idkmesh_rules.audit.veil import Veil
 from idkmesh_rules.checks import AnyCheck
-from idkmesh_rules.model.bundle import Demand, Form, Leaf, OnEmpty
+from idkmesh_rules.model.bundle import Demand, Form, Leaf
 from idkmesh_rules.model.facts import FactStore, KindFacts, Origin, Row, Unknown, Value
 from idkmesh_rules.model.proof import Decision, LeafProof, ProofNode, RowProof, Status, causes
 from idkmesh_rules.model.truth import Truth
@@ -153,7 +154,7 @@ class _Teller:
         line, column = node.mark if node.mark is not None else (None, None)
         if node.leaf is None:
             below = tuple([self._node(child, leaves, blamed) for child in node.children])
-            why = _combined(node)
+            why = combination_reason(node)
             return Told(
                 node.condition,
                 node.form,
@@ -165,17 +166,18 @@ class _Teller:
                 children=below,
             )
         leaf, facts = leaves[node.condition], self._store[node.leaf.kind]
+        seen = node.leaf._replace(reason=None if node.leaf.reason is None else self._veil.text(node.leaf.reason))
         return Told(
             node.condition,
             node.form,
             node.value,
-            leaf_reason(leaf, node.value, node.leaf),
+            leaf_reason(leaf, node.value, seen),
             node.condition in blamed,
             line,
             column,
             leaf_text(leaf, self._parameters),
             leaf.kind.name,
-            node.leaf,
+            seen,
             tuple(f"evidence/{check.id}.json" for check in self._checks if leaf.kind in check.kinds),
             tuple([self._fact(leaf, facts, row) for row in node.leaf.rows]),
         )
@@ -212,7 +214,8 @@ class _Teller:
         if isinstance(value, Unknown):
             return ToldField(name, f"unknown: {self._veil.text(value.reason)}")
         text = value_text(value)
-        return ToldField(name, self._veil.mask(text) if facts.kind.fields[position].secret else text)
+        concealed = facts.kind.fields[position].secret and not facts.kind.shows(row)
+        return ToldField(name, self._veil.mask(text) if concealed else text)
 
     def _place(self, origin: Origin) -> Place:
         where = f"inputs/{origin.locator}.json" if origin.locator in self._documents else origin.locator
@@ -221,60 +224,3 @@ class _Teller:
         elif origin.pointer is not None:
             where += f"#{origin.pointer}"
         return Place(where, origin.check, f"evidence/{origin.check}.json")
-
-
-def _combined(node: ProofNode) -> str:
-    if not node.children:
-        return "the rule bundle does not implement it"
-    words = ((Truth.FALSE, "failed"), (Truth.UNKNOWN, "unknown"), (Truth.NOT_APPLICABLE, "not applicable"))
-    counts = [(sum(child.value is value for child in node.children), word) for value, word in words]
-    told = [f"{count} {word}" for count, word in counts if count]
-    if node.form is Form.ANY:
-        return f"any of {len(node.children)}" + (f": {', '.join(told)}" if told else "")
-    number = f"{len(node.children)} condition{'s' * (len(node.children) != 1)}"
-    return f"of {number} {', '.join(told)}" if told else number
-
-
-def leaf_reason(leaf: Leaf, value: Truth, seen: LeafProof) -> str:
-    """Why a leaf has its value, in one clause: how many facts it looked at, and what about them decided."""
-    scope = f"{seen.facts} {leaf.kind.name} fact{'s' * (seen.facts != 1)}"
-    if leaf.where and leaf.form is not Form.NONE:
-        scope = f"{seen.in_scope} of {scope}"
-    reasons: Iterable[str] = _unknown(leaf, seen) if value is Truth.UNKNOWN else _known(leaf, value, seen)
-    return "; ".join([scope, *reasons])
-
-
-def _known(leaf: Leaf, value: Truth, seen: LeafProof) -> Iterator[str]:
-    false = value is Truth.FALSE
-    match leaf.form:
-        case Form.EVERY | Form.NONE if seen.deciding:
-            yield (
-                f"{seen.deciding} {'meet' if seen.deciding > 1 else 'meets'} it"
-                if leaf.form is Form.NONE
-                else (f"{seen.deciding} {'break' if seen.deciding > 1 else 'breaks'} the rule")
-            )
-        case Form.EVERY | Form.NONE if not seen.in_scope and not seen.perhaps_in_scope:
-            yield f"nothing is in its scope, and on_empty says {(leaf.on_empty or OnEmpty.INCONCLUSIVE).value}"
-        case Form.ONE if false and not seen.in_scope:
-            yield "there is none, and there must be one"
-        case Form.ONE if false and seen.in_scope > 1:
-            yield "there must be exactly one"
-        case Form.ONE if false:
-            yield "it breaks the rule"
-        case Form.SOME if false:
-            yield "there must be one at least"
-        case Form.COUNT if false:
-            yield "their number is out of bounds"
-
-
-def _unknown(leaf: Leaf, seen: LeafProof) -> Iterator[str]:
-    if not seen.complete:
-        yield f"facts may be missing: {seen.reason or 'the check did not say why'}"
-    if seen.deciding:
-        yield f"{_facts(seen.deciding)} can't be judged"
-    if seen.complete and not seen.deciding:
-        yield f"nothing is in its scope, and on_empty says {(leaf.on_empty or OnEmpty.INCONCLUSIVE).value}"
-
-
-def _facts(count: int) -> str:
-    return f"{count} fact" if count == 1 else f"{count} facts"

@@ -22,6 +22,7 @@ from idkmesh_rules.result.documents import file_bytes
 from idkmesh_rules.result.verification import Measured
 
 REFUSAL_FILE = "refusal.json"
+MANIFEST_FILE = "inputs/result-manifest.json"
 INPUT_FILES = (
     "inputs/work-unit.json",
     "inputs/result-manifest.json",

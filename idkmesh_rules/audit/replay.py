@@ -15,7 +15,8 @@ from idkmesh_rules.audit.record import Record, ResultFiles
 from idkmesh_rules.audit.stored import UNRECORDED
 from idkmesh_rules.audit.veil import Veil
 from idkmesh_rules.contracts.digest import bytes_digest
-from idkmesh_rules.errors import Problem
+from idkmesh_rules.contracts.strict_json import read_document
+from idkmesh_rules.errors import ContractError, Problem
 from idkmesh_rules.model.proof import Recommendation
 from idkmesh_rules.result.assembly import RESULT_FILE, Assembled
 from idkmesh_rules.result.documents import file_bytes
@@ -24,6 +25,7 @@ SHOWN = 6
 """How many differences of one file are told."""
 
 _COUNTED = 1_000
+_DEPTH = 128
 _MEASURED = ("started_at", "finished_at", "resources")
 _WORDING: frozenset[str | int] = frozenset(
     {"summary", "diagnostics", "rationale", "correlation_notes", "description", "meaning"}
@@ -164,9 +166,10 @@ def _files(record: Record, made: Assembled) -> Iterator[_Found]:
 def _document(path: str, recorded: bytes, expected: bytes, message: str, source: str = "follows") -> Iterator[_Found]:
     """The differences of one written file, whose recorded bytes may be anything."""
     try:
-        value = json.loads(recorded)
-    except (ValueError, RecursionError):
-        yield _Found(path, "it isn't JSON")
+        value = read_document(recorded, path, path, max_bytes=len(recorded), max_depth=_DEPTH, quote=False).value
+    except ContractError as error:
+        first = error.problems[0]
+        yield _Found(path, f"{first.message} (line {first.line}, column {first.column})")
         return
     wanted = json.loads(expected)
     found = list(islice(differing(value, wanted), _COUNTED))

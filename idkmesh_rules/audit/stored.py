@@ -50,8 +50,13 @@ class _Reader:
         self.problems: list[Problem] = []
         self._source = source
 
+    @property
+    def full(self) -> bool:
+        """Whether nothing more can be told, so that looking on would only take time."""
+        return len(self.problems) >= _MOST
+
     def fault(self, pointer: str, message: str) -> None:
-        if len(self.problems) < _MOST:
+        if not self.full:
             self.problems.append(Problem(message, self._source, pointer))
 
     def store(self, value: Mapping[str, Any], kinds: Mapping[str, FactKind], other_version: bool) -> FactStore:
@@ -76,6 +81,8 @@ class _Reader:
     ) -> Iterator[tuple[str, KindFacts]]:
         seen: set[str] = set()
         for position, entry in enumerate(self._array(entries, "/kinds")):
+            if self.full:
+                return
             pointer = f"/kinds/{position}"
             if not self._object(entry, pointer, ("kind", "complete", "facts"), ("reason", "crashed")):
                 continue
@@ -95,6 +102,8 @@ class _Reader:
                 self.fault(f"{pointer}/{name}", "expected true or false" if typed is bool else "expected a text")
         rows, origins, before = [], [], None
         for position, fact in enumerate(self._array(entry["facts"], f"{pointer}/facts")):
+            if self.full:
+                break
             place = f"{pointer}/facts/{position}"
             faults = len(self.problems)
             if not self._object(fact, place, ("fields", "unknown", "origins")):

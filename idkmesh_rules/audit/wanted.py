@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from idkmesh_rules.audit.changes import Change, Group
+from idkmesh_rules.audit.domains import SOME_DIGEST, SOME_TEXT, new_text
 from idkmesh_rules.audit.record import Record
-from idkmesh_rules.audit.rows import SOME_DIGEST, SOME_TEXT, new_text
 from idkmesh_rules.audit.veil import Veil
 from idkmesh_rules.audit.whynot import WhyNot, why_not
 from idkmesh_rules.model.facts import FactKind, FieldType, Row, Unknown, Value
@@ -121,7 +121,7 @@ def _fields(change: Change, group: Group, veil: Veil) -> Iterator[NewValue]:
         declared, value = kind.fields[position], row[position]
         implied = declared.name not in demanded
         free = implied and value is not None and not _determined(kind, position, change)
-        yield NewValue(declared.name, _spelled(kind, position, value, veil), implied, free)
+        yield NewValue(declared.name, _spelled(change, position, value, veil), implied, free)
 
 
 def _determined(kind: FactKind, position: int, change: Change) -> bool:
@@ -138,13 +138,15 @@ def _key(change: Change, veil: Veil) -> str:
     row: Row = change.after if change.after is not None else change.before or ()
     kind = change.kind
     return ", ".join(
-        f"{kind.fields[position].name} {_spelled(kind, position, row[position], veil)}"
+        f"{kind.fields[position].name} {_spelled(change, position, row[position], veil)}"
         for position in kind.key_positions
     )
 
 
-def _spelled(kind: FactKind, position: int, value: Value | Unknown, veil: Veil) -> str:
-    text = value_text(value)
-    if value in (SOME_TEXT, new_text(kind.fields[position].name)) or not kind.fields[position].secret:
+def _spelled(change: Change, position: int, value: Value | Unknown, veil: Veil) -> str:
+    """A value as text; a secret one masked, unless the candidate shows by itself what the fact is about, as it is now."""
+    declared, text = change.kind.fields[position], value_text(value)
+    shown = change.before is not None and change.kind.shows(change.before)
+    if not declared.secret or shown or value in (SOME_TEXT, new_text(declared.name)):
         return text
     return veil.mask(text)

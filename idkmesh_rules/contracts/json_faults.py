@@ -10,6 +10,7 @@ import re
 from idkmesh_rules.errors import Problem
 
 _MOST = 20
+_ABYSS = 1_000_000
 _TOKEN = re.compile(
     r'[ \t\n\r]*+(?:(?P<string>"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+")|(?P<open>[{\[])|(?P<close>[}\]])'
     r"|(?P<number>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?(?![0-9.eE+-]))"
@@ -68,6 +69,9 @@ class _Scan:
                 if len(keys) > self.max_depth and not too_deep:
                     too_deep = True
                     self.fault(start, f"nesting is deeper than {self.max_depth} levels", "flatten the document")
+                if len(keys) > _ABYSS:
+                    # Nobody wrote that by mistake, and looking for mistakes in it would take a long time.
+                    return
             elif kind == "close":
                 if keys:
                     keys.pop()

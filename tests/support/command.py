@@ -1,5 +1,7 @@
 """Run the real command line in a real process."""
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -18,3 +20,14 @@ def idkrules(*arguments: str | Path, **options: Any) -> "subprocess.CompletedPro
         env=environment,
         **options,
     )
+
+
+def idkrules_here(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    """The same inside this process: for tables of many cases, where starting Python would take most of the time."""
+    from idkmesh_rules.cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    given = [str(argument) for argument in arguments]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(given)
+    return subprocess.CompletedProcess(given, code, out.getvalue(), err.getvalue())

@@ -10,8 +10,11 @@ from idkmesh_rules.contracts.digest import bytes_digest, canonical_bytes
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.pipeline.record import read_files, read_record
 from idkmesh_rules.result.assembly import Basis
-from tests.support.places import FIXTURES
+from tests.support.places import FIXTURES, ROOT
 
+RESULT, FACTS, DECISION = "verification-result.json", "facts.json", "decision.json"
+SHIPPED = (ROOT / "policies" / "unified-diff" / "bundle.yaml").read_text()
+FORBIDDEN = FIXTURES / "reject" / "paths-authorized--forbidden-path"
 DECIDED = sorted(
     path.parent for path in FIXTURES.glob("*/*/expected.json") if path.parent.parent.name not in ("refuse", "patches")
 )
@@ -27,8 +30,8 @@ def fixture_result(case: Path, output: Path) -> Evaluation:
     given = json.loads((case / "expected.json").read_text()).get("arguments", {})
     return evaluate(
         case / "work-unit.json",
-        case / "result-manifest.json",
-        case / "evaluator-plan.json",
+        case / given.get("result_manifest", "result-manifest.json"),
+        case / given.get("evaluator_plan", "evaluator-plan.json"),
         case / "candidate",
         output_dir=output,
         bundle=str(case / given["bundle"]) if "bundle" in given else None,
@@ -70,3 +73,14 @@ def mend(output: Path) -> None:
 
 def _canonical(output: Path, name: str) -> str:
     return bytes_digest(canonical_bytes(load(output, name)))
+
+
+def rules(place: Path, *changes: tuple[str, str]) -> Path:
+    """The shipped bundle with some of its text replaced."""
+    text = SHIPPED
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    place.mkdir()
+    (place / "bundle.yaml").write_text(text)
+    return place
