@@ -15,17 +15,13 @@ from idkmesh_rules.observe.reader import CandidateReader
 
 
 class Look(NamedTuple):
-    """What a backend looks at the candidate with: the documents, a reader of the root, and the bounds.
-
-    `manifest_path` is where the manifest lies, if that is below the root.
-    """
+    """What a backend looks at the candidate with: the documents, a reader of the root, and the bounds."""
 
     unit: WorkUnit
     manifest: ResultManifest
     plan: AnyPlan
     reader: CandidateReader
     limits: Limits
-    manifest_path: str | None
 
 
 class Backend(NamedTuple):

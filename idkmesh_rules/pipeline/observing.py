@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from idkmesh_rules.checks.answer import AnswerCase
 from idkmesh_rules.checks.patch import PatchCase
 from idkmesh_rules.checks.workspace import WorkspaceCase
-from idkmesh_rules.model.observation import FileObservation
+from idkmesh_rules.contracts.digest import bytes_digest
+from idkmesh_rules.model.observation import FileObservation, Tree, stored_path
 from idkmesh_rules.observe.tree import TreeLimits
 from idkmesh_rules.paths.patterns import compile_allow
 from idkmesh_rules.pipeline.backends import Look
@@ -41,7 +42,7 @@ def answer_case(look: Look) -> AnswerCase:
     )
     bounds = TreeLimits(limits.answer_entries + len(demands.allowed_files), limits.tree_path_bytes, 0)
     tree = look.reader.tree(bounds, hashing=False)
-    return AnswerCase(look.unit, look.manifest, look.plan, observations, limits, tree, look.manifest_path)
+    return AnswerCase(look.unit, look.manifest, look.plan, observations, limits, tree, _manifest_in(look, tree))
 
 
 def workspace_case(look: Look) -> WorkspaceCase:
@@ -55,6 +56,21 @@ def workspace_case(look: Look) -> WorkspaceCase:
         prune=ignored.covers if ignored.patterns else None,
     )
     return WorkspaceCase(look.unit, look.manifest, look.plan, observations, limits, tree)
+
+
+def _manifest_in(look: Look, tree: Tree) -> str | None:
+    """Where the manifest that is judged lies below the root: the first file with its bytes that the plan doesn't allow.
+
+    Looked for by content, so that it depends on nothing but the documents and what is there.
+    """
+    data = look.manifest.document.data
+    allowed, digest = frozenset(look.plan.demands.allowed_files), bytes_digest(data)
+    for file in tree.files:
+        if file.path in allowed or stored_path(file.path) != file.path:
+            continue
+        if look.reader.observe(file.path, len(data)).digest == digest:
+            return file.path
+    return None
 
 
 def _artifacts(look: Look, limit: int, keep: Mapping[str, int]) -> Mapping[tuple[str, int], FileObservation]:

@@ -27,7 +27,7 @@ def fixture_result(case: Path, output: Path) -> Evaluation:
     given = json.loads((case / "expected.json").read_text()).get("arguments", {})
     return evaluate(
         case / "work-unit.json",
-        case / "result-manifest.json",
+        case / given.get("result_manifest", "result-manifest.json"),
         case / "evaluator-plan.json",
         case / "candidate",
         output_dir=output,
