@@ -264,6 +264,25 @@ def test_more_entries_than_are_walked_are_no_pass_and_nobody_is_blamed_for_what_
     assert "there are more than 3 entries" in (evaluation.store["workspace.change"].reason or "")
 
 
+def test_facts_are_bounded_and_a_forbidden_change_behind_the_bound_is_told_all_the_same(tmp_path: Path) -> None:
+    def edit(draft: Any) -> None:
+        draft.files |= {f"docs/a{number:02}": b"x" for number in range(30)}
+
+    bundle = workspace(tmp_path, edit)
+    evaluation = bundle.evaluate(limits=Limits(tree_facts=10))
+    assert len(changes(evaluation)) == 10
+    assert evaluation.store["workspace.change"].reason == "there are 31, of which 10 are listed"
+    assert (evaluation.exit_code, blamed(evaluation)) == (3, {SCOPE})
+    (bundle.candidate / "src" / "z").write_text("")
+    (bundle.candidate / "src" / "zz").write_text("")
+    for number in range(12):
+        (bundle.candidate / "docs" / f"l{number:02}").symlink_to("x")
+    evaluation = bundle.evaluate(limits=Limits(tree_facts=10))
+    assert [path for path in changes(evaluation) if path.startswith("src")] == ["src/z"]
+    assert len(facts(evaluation, "workspace.entry")) == 10
+    assert (evaluation.exit_code, blamed(evaluation)) == (1, {SCOPE, ("scope", "only-plain-files")})
+
+
 def test_ignored_paths_speak_the_allow_dialect(tmp_path: Path) -> None:
     def edit(draft: Any) -> None:
         draft.plan["baseline"]["ignore_paths"] = [".git", "build/", "**/*.log"]
