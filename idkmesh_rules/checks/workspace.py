@@ -134,13 +134,9 @@ class WorkspaceCase(Case):
 
 def _lies_in(path: str, directories: frozenset[str]) -> bool:
     """Whether the path, or one above it, is one of `directories`; the root, the empty path, is above all."""
-    while directories:
-        if path in directories:
-            return True
-        if not path:
-            return False
+    while path and path not in directories:
         path = path.rpartition("/")[0]
-    return False
+    return path in directories
 
 
 def _row(path: str, change: str | Unknown, judged: Judgement) -> Row:
