@@ -38,7 +38,7 @@ def generated() -> dict[str, str]:
 
 def _proven() -> Iterator[tuple[str, list[Any]]]:
     """Digest and YAML tree of each shipped bundle, linted and proven first: PolicyError or AssertionError if one fails."""
-    for path in (ROOT / "policies").glob("*/bundle.yaml"):
+    for path in sorted((ROOT / "policies").glob("*/bundle.yaml")):
         bundle = load_bundle(path.read_bytes(), str(path), backend_kinds)
         assert not prove_floor(
             bundle, floor_for(bundle.backend, backend_kinds(bundle.backend)), bind_parameters(bundle, {})

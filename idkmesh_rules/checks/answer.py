@@ -114,7 +114,7 @@ class Difference(NamedTuple):
 class AnswerCase(Case):
     """What the checks of an exact-JSON evaluation may look at besides: the file tree, and the answer as a value.
 
-    `manifest_path` is where the manifest lies, if that is below the candidate root.
+    `manifest_path` is where the manifest that is judged lies below the candidate root, if it does.
     """
 
     tree: Tree

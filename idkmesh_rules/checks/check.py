@@ -16,6 +16,9 @@ from idkmesh_rules.model.facts import FactKind, Origin, Row, Value
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.model.observation import FileObservation, FileState
 
+UNLIMITED = 2**63 - 1
+"""The limit of files that the plan doesn't limit: more than a file system can hold."""
+
 Key = tuple[Value, ...]
 
 
@@ -57,8 +60,8 @@ class Case:
 
     @property
     def artifact_limit(self) -> int:
-        """How many bytes an artifact may have: as the plan says, else as many as the verifier reads at all."""
-        most: int = getattr(self.plan.demands, "max_candidate_bytes", self.limits.candidate_bytes)
+        """How many bytes an artifact may have, as the plan says; what the verifier reads at all is another matter."""
+        most: int = getattr(self.plan.demands, "max_candidate_bytes", UNLIMITED)
         return most
 
     def artifact(self, artifact: Artifact) -> FileObservation:

@@ -11,8 +11,9 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
-from idkmesh_rules.checks.check import Asked, Case, Check, Emission, Unjudged
+from idkmesh_rules.checks.check import Asked, Case, Check, Emission, Key, Unjudged
 from idkmesh_rules.model.facts import (
     Category,
     FactKind,
@@ -133,13 +134,9 @@ class WorkspaceCase(Case):
 
 def _lies_in(path: str, directories: frozenset[str]) -> bool:
     """Whether the path, or one above it, is one of `directories`; the root, the empty path, is above all."""
-    while directories:
-        if path in directories:
-            return True
-        if not path:
-            return False
+    while path and path not in directories:
         path = path.rpartition("/")[0]
-    return False
+    return path in directories
 
 
 def _row(path: str, change: str | Unknown, judged: Judgement) -> Row:
@@ -160,23 +157,37 @@ def _row(path: str, change: str | Unknown, judged: Judgement) -> Row:
 
 
 def _scope(case: WorkspaceCase) -> Iterator[Emission]:
-    unit, tree = case.work_unit, case.tree
+    most = case.limits.tree_facts
+    yield from _changes(case, most)
+    yield from islice(_entries(case), most)
+    yield from islice(_collisions(case), most)
+
+
+def _changes(case: WorkspaceCase, most: int) -> Iterator[Emission]:
+    unit, unauthorized = case.work_unit, False
     authority = PathAuthority(unit.allowed_paths, unit.filesystem_write, unit.forbidden_paths)
-    for path, change in case.changes.items():
+    for number, (path, change) in enumerate(sorted(case.changes.items())):
+        judged = authority.judge(path)
+        # Behind the bound one more is told if it tells what the others don't: that something isn't authorized.
+        if number >= most and (unauthorized or judged.authorized or isinstance(change, Unknown)):
+            continue
+        unauthorized = unauthorized or not (judged.authorized or isinstance(change, Unknown))
         # What the candidate doesn't show by itself is told by its place in the plan only.
         origin = Origin(_CHECK, stored_path(path))
         if change == "deleted":
             origin = Origin(_CHECK, "evaluator-plan", pointer="/baseline/files")
-        yield Emission(WORKSPACE_CHANGE, _row(path, change, authority.judge(path)), origin)
-    for entry in tree.others:
+        yield Emission(WORKSPACE_CHANGE, _row(path, change, judged), origin)
+
+
+def _entries(case: WorkspaceCase) -> Iterator[Emission]:
+    for entry in case.tree.others:
         path = stored_path(entry.path)
         yield Emission(WORKSPACE_ENTRY, (path, entry.type.value, None), Origin(_CHECK, path))
-    for file in tree.files:
+    for file in case.tree.files:
         if file.unreadable is not None or file.links > 1:
             path = stored_path(file.path)
             gone = Unknown(file.unreadable) if file.unreadable is not None else None
             yield Emission(WORKSPACE_ENTRY, (path, gone or "file", gone or file.links), Origin(_CHECK, path))
-    yield from _collisions(case)
 
 
 def _collisions(case: WorkspaceCase) -> Iterator[Emission]:
@@ -209,12 +220,18 @@ def _scope_asked(case: WorkspaceCase) -> Asked:
     others = {(stored_path(entry.path),) for entry in case.tree.others}
     files = {(stored_path(file.path),) for file in case.tree.files if file.unreadable is not None or file.links > 1}
     alike = {path for group in case.tree.alike for path in group}
+    collisions = {(stored_path(path),) for path in alike - _known(case)} if alike else set()
+    keys: dict[str, set[Key]] = {
+        WORKSPACE_CHANGE.name: {(stored_path(path),) for path in _difference(case)},
+        WORKSPACE_ENTRY.name: {*others, *files},
+        WORKSPACE_COLLISION.name: {*collisions},
+    }
+    most = case.limits.tree_facts
     return {
-        WORKSPACE_CHANGE.name: frozenset((stored_path(path),) for path in _difference(case)),
-        WORKSPACE_ENTRY.name: frozenset(others | files),
-        WORKSPACE_COLLISION.name: frozenset((stored_path(path),) for path in alike - _known(case))
-        if alike
-        else frozenset(),
+        name: frozenset(asked)
+        if len(asked) <= most
+        else Unjudged(f"there are {len(asked)}, of which {most} are listed")
+        for name, asked in keys.items()
     }
 
 

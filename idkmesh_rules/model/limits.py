@@ -13,7 +13,7 @@ class Limits(NamedTuple):
 
     The `record_` bounds are those of a finished result directory: bytes of each file, entries, and levels of its JSON.
     `candidate_bytes` bounds what is read of all declared files together; those behind it are unknown. `tree_path_bytes`
-    bounds the paths of a tree together, and so its depth.
+    bounds the paths of a tree together, and so its depth; `tree_facts` how many facts of a kind are told of it.
     """
 
     document_bytes: int = 4 * MEBIBYTE
@@ -32,6 +32,7 @@ class Limits(NamedTuple):
     answer_entries: int = 10_000
     differences: int = 100
     tree_entries: int = 2_000_000
+    tree_facts: int = 200_000
     tree_path_bytes: int = 256 * MEBIBYTE
     tree_bytes: int = 32 * 2**30
     patch_bytes: int = 64 * MEBIBYTE

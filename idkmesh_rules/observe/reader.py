@@ -27,6 +27,14 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _ABSENT = frozenset({ENOENT, ENOTDIR, ENAMETOOLONG})
 
 
+def plain_path(locator: str) -> str | None:
+    """The path below the root that a locator names (empty for the root itself); None for one that leads out of it."""
+    parts = locator.split("/")
+    if locator.startswith("/") or "\0" in locator or ".." in parts:
+        return None
+    return "/".join(part for part in parts if part not in ("", "."))
+
+
 class CandidateReader:
     """Observes locators below one root. Holds a descriptor of the root; use it as a context manager."""
 
@@ -50,11 +58,12 @@ class CandidateReader:
 
         The observation carries the first `keep` bytes of the file, the digest that of all of it.
         """
-        if locator.startswith("/") or "\0" in locator or ".." in locator.split("/"):
+        path = plain_path(locator)
+        if path is None:
             return FileObservation(locator, limit, FileState.OUTSIDE)
-        parts = [part.encode() for part in locator.split("/") if part not in ("", ".")]
-        if not parts:
+        if not path:
             return FileObservation(locator, limit, FileState.DIRECTORY)
+        parts = path.encode().split(b"/")
         try:
             with self._parent(parts[:-1]) as parent:
                 if isinstance(parent, FileState):

@@ -98,7 +98,7 @@ class _Walk:
         self._gaps: list[Gap] = []
         self._levels: list[_Level] = []
         self._pool: ThreadPoolExecutor | None = None
-        self._large: list[tuple[int, Future[str | None]]] = []
+        self._large: list[tuple[int, Future[tuple[str | None, str | None]]]] = []
         self._read = 0
 
     def tree(self) -> Tree:
@@ -257,9 +257,8 @@ class _Walk:
         """Wait until no more than `most` files are being hashed by threads."""
         while len(self._large) > most:
             position, future = self._large.pop(0)
-            digest = future.result()
-            file = self._files[position]
-            self._files[position] = file._replace(digest=digest, unreadable=None if digest else _CHANGED)
+            digest, fault = future.result()
+            self._files[position] = self._files[position]._replace(digest=digest, unreadable=fault)
             if self._progress is not None:
                 self._progress(len(self._files), self._read)
 
@@ -310,8 +309,8 @@ def _back_up(descriptor: int, parent: _Level) -> int:
     return found
 
 
-def _hash_large(descriptor: int, before: os.stat_result) -> str | None:
-    """The digest of all of an open file, which is closed then; None if it changed meanwhile or couldn't be read."""
+def _hash_large(descriptor: int, before: os.stat_result) -> tuple[str | None, str | None]:
+    """The digest of all of an open file, which is closed then, or why there is none."""
     digest, buffer, length = sha256(), bytearray(_BUFFER), 0
     view = memoryview(buffer)
     try:
@@ -319,11 +318,11 @@ def _hash_large(descriptor: int, before: os.stat_result) -> str | None:
             digest.update(view[:got])
             length += got
         unchanged = length == before.st_size and _unchanged(before, os.fstat(descriptor))
-    except OSError:
-        return None
+    except OSError as error:
+        return None, _said(error, "the file")
     finally:
         os.close(descriptor)
-    return "sha256:" + digest.hexdigest() if unchanged else None
+    return ("sha256:" + digest.hexdigest(), None) if unchanged else (None, _CHANGED)
 
 
 _TYPES = {

@@ -4,28 +4,34 @@ Invariants: the use cases speak of a backend only through this value, so that an
 (and in those of its plan reader, its checks and its floor); what a backend needs is imported when it is asked for.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from idkmesh_rules.checks import Case
 from idkmesh_rules.contracts.binding import check_builtin_validators, check_validator_sets
 from idkmesh_rules.model.documents import AnyPlan, ResultManifest, WorkUnit
 from idkmesh_rules.model.limits import Limits
+from idkmesh_rules.model.observation import FileObservation
 from idkmesh_rules.observe.reader import CandidateReader
 
 
 class Look(NamedTuple):
-    """What a backend looks at the candidate with: the documents, a reader of the root, and the bounds.
-
-    `manifest_path` is where the manifest lies, if that is below the root.
-    """
+    """What a backend looks at the candidate with: the documents, a reader of the root, and the bounds."""
 
     unit: WorkUnit
     manifest: ResultManifest
     plan: AnyPlan
     reader: CandidateReader
     limits: Limits
-    manifest_path: str | None
+
+    def artifacts(self, limit: int, keep: Mapping[str, int] | None = None) -> Mapping[tuple[str, int], FileObservation]:
+        """Look at each declared artifact once; of those in `keep`, which come first, so many bytes are kept."""
+        kept, found = keep or {}, dict[tuple[str, int], FileObservation]()
+        for artifact in sorted(self.manifest.artifacts, key=lambda artifact: artifact.id not in kept):
+            if (artifact.locator, limit) not in found:
+                most = kept.get(artifact.id, 0)
+                found[artifact.locator, limit] = self.reader.observe(artifact.locator, limit, most)
+        return found
 
 
 class Backend(NamedTuple):
@@ -40,19 +46,19 @@ class Backend(NamedTuple):
 
 
 def _observe_patch(look: Look) -> Case:
-    from idkmesh_rules.pipeline.observing import patch_case
+    from idkmesh_rules.pipeline.patch_case import patch_case
 
     return patch_case(look)
 
 
 def _observe_answer(look: Look) -> Case:
-    from idkmesh_rules.pipeline.observing import answer_case
+    from idkmesh_rules.pipeline.answer_case import answer_case
 
     return answer_case(look)
 
 
 def _observe_workspace(look: Look) -> Case:
-    from idkmesh_rules.pipeline.observing import workspace_case
+    from idkmesh_rules.pipeline.workspace_case import workspace_case
 
     return workspace_case(look)
 

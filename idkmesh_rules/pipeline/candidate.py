@@ -45,19 +45,19 @@ def observe_candidate(
     `digests` gets the manifest's digest as soon as it is known.
     """
     with root.reader(limits.candidate_bytes) as reader:
-        locator = root.locator_of(result_manifest)
-        manifest = _manifest(result_manifest, locator, reader, limits, digests)
+        manifest = _manifest(root, result_manifest, reader, limits, digests)
         check_independence(contract.unit, contract.plan, manifest)
-        look = Look(contract.unit, manifest, contract.plan, reader, limits, locator)
+        look = Look(contract.unit, manifest, contract.plan, reader, limits)
         case = BACKENDS[contract.plan.backend].observe(look)
     return Seen(manifest, *collect(checks, case))
 
 
 def _manifest(
-    path: Path, locator: str | None, reader: CandidateReader, limits: Limits, digests: dict[str, str]
+    root: CandidateRoot, path: Path, reader: CandidateReader, limits: Limits, digests: dict[str, str]
 ) -> ResultManifest:
     """Read the manifest; below the candidate root only as the candidate's other files are read, links refused."""
     limit = limits.document_bytes
+    locator = root.locator_of(path)
     if locator is None:
         data = read_control_file(path, "result manifest", limit).data
     else:

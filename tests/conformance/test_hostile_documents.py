@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from idkmesh_rules import Limits, Refusal
-from tests.support.bundles import blamed, make
+from tests.support.bundles import blamed, builder, make
 from tests.support.places import ROOT
 
 DOCUMENTS = {
@@ -72,10 +72,13 @@ def pointers(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
 WRONG = (None, True, 7, -1, 1.5, "x", [], {}, [None], {"": None})
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_wrong_type_at_any_pointer_never_escapes_and_never_accepts_more(tmp_path: Path, name: str) -> None:
+WRONGED = [(kind, name) for kind in (builder.Draft, builder.AnswerDraft, builder.WorkspaceDraft) for name in DOCUMENTS]
+
+
+@pytest.mark.parametrize(("kind", "name"), WRONGED)
+def test_a_wrong_type_at_any_pointer_never_escapes_and_never_accepts_more(tmp_path: Path, kind: Any, name: str) -> None:
     """Each value of each document replaced by each of a handful of others: a refusal, or a decision about honest bytes."""
-    bundle = make(tmp_path)
+    bundle = make(tmp_path, kind=kind)
     path = bundle.place / name
     honest = json.loads(path.read_text())
     outcomes = set()

@@ -174,6 +174,18 @@ def test_whatever_else_is_there_is_named(tmp_path: Path, name: str) -> None:
     assert any(finding.path == path for finding in evaluation.findings)
 
 
+def test_one_copy_of_the_manifest_belongs_to_no_answer_and_a_second_one_is_too_many(tmp_path: Path) -> None:
+    bundle = answer(tmp_path)
+    (bundle.candidate / "b.json").write_bytes(bundle.manifest.read_bytes())
+    assert bundle.evaluate().exit_code == 0
+    (bundle.candidate / "a.json").write_bytes(bundle.manifest.read_bytes())
+    evaluation = bundle.evaluate()
+    assert blamed(evaluation) == {("candidate-scope", "files-as-allowed")}
+    assert [finding.path for finding in evaluation.findings] == ["b.json"]
+    (bundle.candidate / "a.json").write_bytes(bundle.manifest.read_bytes() + b"\n")
+    assert [finding.path for finding in bundle.evaluate().findings] == ["a.json"]
+
+
 def test_more_entries_than_are_looked_at_are_no_pass(tmp_path: Path) -> None:
     bundle = answer(tmp_path)
     for number in range(12):

@@ -12,7 +12,7 @@ from idkmesh_rules.checks import backend_kinds, checks_of, collect
 from idkmesh_rules.checks.check import Asked, Case, Check, Emission, Unjudged
 from idkmesh_rules.model.facts import Category, FactKind, Field, FieldType, FindingTemplate, Origin, Severity, Unknown
 from idkmesh_rules.pipeline import evaluation as use_case
-from tests.support.bundles import blamed, make
+from tests.support.bundles import blamed, builder, make
 from tests.support.places import ROOT
 
 KIND = FactKind(
@@ -159,6 +159,28 @@ def test_whichever_check_crashes_nothing_is_accepted(
     assert [crash.check for crash in evaluation.crashes] == [checks[position].id]
     assert blamed(evaluation)
     assert "RuntimeError: on purpose" in (tmp_path / "out" / "evidence" / f"{checks[position].id}.json").read_text()
+
+
+OTHERS = [(builder.AnswerDraft, position) for position in range(len(checks_of("exact_json")))] + [
+    (builder.WorkspaceDraft, position) for position in range(len(checks_of("workspace")))
+]
+
+
+@pytest.mark.parametrize(("kind", "position"), OTHERS)
+def test_whichever_check_of_another_backend_crashes_nothing_is_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Any, position: int
+) -> None:
+    def crash(case: Case) -> Iterator[Emission]:
+        raise RuntimeError("on purpose")
+        yield
+
+    bundle = make(tmp_path / "case", kind=kind)
+    checks = [*checks_of("exact_json" if kind is builder.AnswerDraft else "workspace")]
+    checks[position] = checks[position]._replace(run=crash)
+    monkeypatch.setattr(use_case, "checks_of", lambda backend: tuple(checks))
+    evaluation = bundle.evaluate()
+    assert (evaluation.recommendation.value, evaluation.status.value) == ("insufficient_evidence", "error")
+    assert [crash.check for crash in evaluation.crashes] == [checks[position].id]
 
 
 def test_a_crash_reaches_stderr_as_a_bug(tmp_path: Path) -> None:

@@ -136,6 +136,58 @@ def test_a_directory_replaced_by_a_link_is_followed_nowhere(tmp_path: Path) -> N
     assert blamed(evaluation) == {SCOPE, ("scope", "only-plain-files")}
 
 
+ARTIFACTS: dict[str, tuple[str, str | None]] = {
+    "spelled otherwise": ("./docs//guide.md", None),
+    "of a directory": ("docs", "directory"),
+    "of the root": (".", "directory"),
+    "of nothing": ("docs/none.md", "missing"),
+    "from the root of the disk": ("/etc/passwd", "outside"),
+    "out of the workspace": ("docs/../../work-unit.json", "outside"),
+    "in an ignored place": (".cache/made", None),
+}
+
+
+@pytest.mark.parametrize("name", ARTIFACTS)
+def test_an_artifact_is_local_and_a_plain_file(tmp_path: Path, name: str) -> None:
+    locator, state = ARTIFACTS[name]
+
+    def edit(draft: Any) -> None:
+        draft.plan["baseline"]["ignore_paths"] = [".cache"]
+        draft.files[".cache/made"] = draft.files["docs/guide.md"]
+        draft.after.append(lambda late: late.manifest["produced_artifacts"][0].update(locator=locator))
+
+    evaluation = workspace(tmp_path, edit).evaluate()
+    assert blamed(evaluation) == (set() if state is None else {("artifact_digest", "artifacts-intact")})
+    (row,) = evaluation.store["candidate.file"].rows
+    assert row[3] == (state or "regular")
+
+
+def test_an_artifact_is_read_once_with_everything_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever changes it between two reads finds that there is no second one: both facts speak of the same bytes."""
+    bundle = workspace(tmp_path)
+    guide = bundle.candidate / "docs" / "guide.md"
+    identity, reads, real = guide.stat().st_ino, [], os.read
+
+    def counting(descriptor: int, size: int) -> bytes:
+        data = real(descriptor, size)
+        if os.fstat(descriptor).st_ino == identity and data:
+            reads.append(size)
+        return data
+
+    monkeypatch.setattr(os, "read", counting)
+    assert bundle.evaluate().exit_code == 0
+    assert len(reads) == 1
+
+
+def test_an_artifact_beyond_what_the_verifier_reads_is_nobodys_fault(tmp_path: Path) -> None:
+    bundle = workspace(tmp_path)
+    with (bundle.candidate / "docs" / "guide.md").open("ab") as file:
+        file.truncate(2**33)
+    evaluation = bundle.evaluate(limits=Limits(tree_bytes=2**20))
+    assert evaluation.exit_code == 3
+    assert ("artifact_digest", "artifacts-intact") in blamed(evaluation)
+
+
 def test_a_name_that_is_not_utf8_is_reserved(tmp_path: Path) -> None:
     bundle = workspace(tmp_path)
     with open(os.fsencode(bundle.candidate) + b"/docs/\xff.md", "wb") as file:
@@ -262,6 +314,25 @@ def test_more_entries_than_are_walked_are_no_pass_and_nobody_is_blamed_for_what_
     assert evaluation.recommendation.value == "insufficient_evidence"
     assert "deleted" not in changes(evaluation).values()
     assert "there are more than 3 entries" in (evaluation.store["workspace.change"].reason or "")
+
+
+def test_facts_are_bounded_and_a_forbidden_change_behind_the_bound_is_told_all_the_same(tmp_path: Path) -> None:
+    def edit(draft: Any) -> None:
+        draft.files |= {f"docs/a{number:02}": b"x" for number in range(30)}
+
+    bundle = workspace(tmp_path, edit)
+    evaluation = bundle.evaluate(limits=Limits(tree_facts=10))
+    assert len(changes(evaluation)) == 10
+    assert evaluation.store["workspace.change"].reason == "there are 31, of which 10 are listed"
+    assert (evaluation.exit_code, blamed(evaluation)) == (3, {SCOPE})
+    (bundle.candidate / "src" / "z").write_text("")
+    (bundle.candidate / "src" / "zz").write_text("")
+    for number in range(12):
+        (bundle.candidate / "docs" / f"l{number:02}").symlink_to("x")
+    evaluation = bundle.evaluate(limits=Limits(tree_facts=10))
+    assert [path for path in changes(evaluation) if path.startswith("src")] == ["src/z"]
+    assert len(facts(evaluation, "workspace.entry")) == 10
+    assert (evaluation.exit_code, blamed(evaluation)) == (1, {SCOPE, ("scope", "only-plain-files")})
 
 
 def test_ignored_paths_speak_the_allow_dialect(tmp_path: Path) -> None:

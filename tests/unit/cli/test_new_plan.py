@@ -1,13 +1,15 @@
 """`idkrules new plan`: whatever it writes fits its WorkUnit, is pinned, and can be passed; whatever it lacks is named."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from idkmesh_rules import evaluate
+from idkmesh_rules import Refusal, evaluate
+from idkmesh_rules.pipeline.planning import Demanded, new_plan
+from idkmesh_rules.result.file import publish_file
 from tests.support.bundles import MARKER, Bundle, builder, make
 from tests.support.command import idkrules
 from tests.support.places import ROOT
@@ -175,6 +177,24 @@ def test_what_is_missing_or_wrong_is_named_and_nothing_is_written(tmp_path: Path
     assert words in " ".join(run.stderr.split())
     assert "Traceback" not in run.stderr
     assert not (tmp_path / "plan.json").exists()
+
+
+def test_through_the_api_exactly_one_demand_is_needed(tmp_path: Path) -> None:
+    with pytest.raises(Refusal) as caught:
+        new_plan(case(tmp_path).work_unit, tmp_path / "plan.json", Demanded())
+    assert caught.value.reason == "plan-incomplete"
+    assert [problem.message.partition(":")[0] for problem in caught.value.problems] == ["exactly one is needed"]
+
+
+def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b"mine"
+        (tmp_path / "out").write_bytes(b"theirs")
+
+    with pytest.raises(Refusal) as caught:
+        publish_file(tmp_path / "out", pieces())
+    assert caught.value.reason == "output-exists"
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("out", b"theirs")]
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:

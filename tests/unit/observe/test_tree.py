@@ -1,5 +1,6 @@
 """The walk of a whole tree, on real file systems: what it finds, what it can't see, and that it never leaves the root."""
 
+import errno
 import hashlib
 import os
 import resource
@@ -257,6 +258,7 @@ MOMENTS: dict[str, tuple[str, Callable[[Path, Path], object], set[str]]] = {
     "the directory becomes a file": ("dir", lambda d, out: (d.rename(out / "gone"), d.write_bytes(b"")), {"dir", ""}),
     "another directory takes its name": ("dir/file", lambda d, out: (d.rename(out / "old"), d.mkdir()), {"dir", ""}),
     "its name becomes a link while it is read": ("dir/file", lambda d, out: replace_by_link(d, out), {"dir", ""}),
+    "its name is gone while it is read": ("dir/file", lambda d, out: d.rename(out / "gone"), {"dir", ""}),
     "a file appears in it": ("dir/file", lambda d, out: (d / "new").write_bytes(b""), {"dir"}),
 }  # fmt: skip
 
@@ -299,6 +301,35 @@ def test_a_level_that_was_put_aside_is_found_again_or_the_walk_ends(tmp_path: Pa
     tree = walk(root, skip=hook)
     assert Gap("", "a directory was moved while it was being read") in tree.gaps
     assert digest(b"secret") not in {file.digest for file in tree.files}
+
+
+def test_levels_that_were_put_aside_are_found_again_from_each_of_two_depths(tmp_path: Path) -> None:
+    chain = "/".join(f"l{number:02}" for number in range(50))
+    names = [f"{chain}/a/b/file", f"{chain}/c/d/e/file", "l00/l01/z/file", "zz"]
+    put(tmp_path, *names)
+    tree = walk(tmp_path)
+    assert (sorted(file.path for file in tree.files), tree.gaps) == (sorted(names), ())
+
+
+@pytest.mark.parametrize("size", [1000, 2**21])
+def test_a_disk_that_fails_makes_a_file_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    put(tmp_path, "broken", data=b"x" * size)
+
+    def failing(*_: Any) -> Any:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "read" if size < 2**19 else "readv", failing)
+    (file,) = walk(tmp_path).files
+    assert (file.digest, file.unreadable) == (None, "the file can't be read: Input/output error")
+
+
+def test_a_link_that_is_gone_when_it_is_looked_at_is_unreadable(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("x")
+    tree = walk(tmp_path, skip=lambda path: bool((tmp_path / path).unlink()))
+    assert tree.others == ()
+    assert [(file.path, file.unreadable) for file in tree.files] == [
+        ("link", "the entry can't be read: No such file or directory")
+    ]
 
 
 def test_a_file_that_is_gone_or_swapped_when_it_is_opened_is_unreadable(tmp_path: Path) -> None:
@@ -382,6 +413,8 @@ def test_what_may_not_be_read_is_unseen_and_not_missing(tmp_path: Path) -> None:
     (tmp_path / "closed").chmod(0)
     (tmp_path / "shut").chmod(0)
     (tmp_path / "listed").chmod(0o644)
+    (tmp_path / "passage").mkdir(mode=0o711)
+    (tmp_path / "passage").chmod(0o711)
     tmp_path.chmod(0o755)
     code = (
         "import os, sys; from pathlib import Path; from idkmesh_rules.observe.reader import CandidateReader\n"
@@ -392,13 +425,16 @@ def test_what_may_not_be_read_is_unseen_and_not_missing(tmp_path: Path) -> None:
         "with CandidateReader(Path('.')) as reader:\n"
         "    tree = reader.tree(TreeLimits(99, 9999, 9999))\n"
         "    for file in tree.files: print(file.path, file.digest, file.unreadable)\n"
-        "    for gap in tree.gaps: print(*gap)"
+        "    for gap in tree.gaps: print(*gap)\n"
+        "with CandidateReader(Path('passage')) as reader: print(reader.tree(TreeLimits(99, 9999, 9999)).unseen)"
     )
     run = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, cwd=ROOT)
     assert run.stdout.splitlines() == [
         "closed None the verifier may not read the file",
         "listed/file None the verifier may not read the file",
+        "passage the verifier may not read the directory",
         "shut the verifier may not read the directory",
+        "not everything below the root could be seen: the verifier may not read the directory",
     ], run.stderr
 
 
@@ -410,6 +446,7 @@ def test_names_that_are_one_on_some_disks(tmp_path: Path) -> None:
 def test_what_is_left_out_is_neither_opened_nor_counted(tmp_path: Path) -> None:
     put(tmp_path, ".git/objects/x", "src/a", "src/b.tmp")
     (tmp_path / ".git" / "link").symlink_to("x")
+    (tmp_path / "src" / "link.tmp").symlink_to("x")
     asked: list[str] = []
 
     def prune(path: str) -> bool:
@@ -426,3 +463,10 @@ def test_progress_counts_files_and_bytes(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     walk(tmp_path, progress=lambda files, size: told.append((files, size)))
     assert told == [(256, 512), (512, 1024)]
+
+
+def test_progress_goes_on_while_large_files_are_hashed(tmp_path: Path) -> None:
+    put(tmp_path, "a", "b", data=b"x" * 2**20)
+    told: list[tuple[int, int]] = []
+    walk(tmp_path, progress=lambda files, size: told.append((files, size)))
+    assert told == [(2, 2**21)] * 2
