@@ -185,24 +185,19 @@ class Journal:
             if (kind, key) in self._places:
                 raise AlreadyRecorded(f"{kind} {key} is recorded already")
             previous = self._records[-1].digest if self._records else _BEFORE_THE_FIRST
-            content = {
-                "format": _FORMAT,
-                "journal_id": self.journal_id,
-                "sequence": len(self._records),
-                "previous": previous,
-                "kind": kind,
-                "key": key,
-                "body": dict(body),
-            }
-            digest = canonical_digest(content)
-            data = canonical_bytes({**content, "digest": digest})
+            name, data = _file_name(kind, key), self._written(kind, key, body, previous)
+            try:
+                # What can't be read back would refuse the whole journal after the next start.
+                record, _journal_id = _parsed(name, data)
+            except JournalRefused as error:
+                raise JournalError(f"{kind} {key[:80]!r} makes no record: {error}") from None
             if len(data) > MAX_RECORD or len(self._records) >= MAX_RECORDS or self._total + len(data) > MAX_TOTAL:
                 raise JournalError(
                     f"{self._directory}: the journal is full ({MAX_RECORDS} records, {MAX_RECORD} bytes each, "
                     f"{MAX_TOTAL} together); begin another one in another directory"
                 )
             try:
-                add_file(at, _file_name(kind, key), data)
+                add_file(at, name, data)
             except NotDurable as error:
                 self._poisoned = str(error)
                 raise JournalPoisoned(f"{self._directory}: {error}") from None
@@ -211,11 +206,25 @@ class Journal:
                 raise AlreadyRecorded(f"{kind} {key} was recorded by somebody else") from None
             except PlaceError as error:
                 raise JournalError(f"{self._directory}: {error}") from None
-            record = Record(len(self._records), previous, kind, key, dict(body), digest)
             self._places[kind, key] = record.sequence
             self._records.append(record)
             self._total += len(data)
             return record
+
+    def _written(self, kind: str, key: str, body: Mapping[str, Any], previous: str) -> bytes:
+        content = {
+            "format": _FORMAT,
+            "journal_id": self.journal_id,
+            "sequence": len(self._records),
+            "previous": previous,
+            "kind": kind,
+            "key": key,
+            "body": dict(body),
+        }
+        try:
+            return canonical_bytes({**content, "digest": canonical_digest(content)})
+        except ValueError as error:
+            raise JournalError(f"{kind} {key[:80]!r} is no JSON: {error}") from None
 
     def _usable(self) -> int:
         if self._descriptor is None:
@@ -288,7 +297,7 @@ class Journal:
 
 
 def _file_name(kind: str, key: str) -> str:
-    return f"{kind}-{sha256(key.encode()).hexdigest()}.json"
+    return f"{kind}-{sha256(key.encode(errors='surrogatepass')).hexdigest()}.json"
 
 
 def _holds(records: list[Record], head: Head) -> bool:

@@ -27,7 +27,7 @@ from idkmesh_rules.grading.protocol import (
     grader_statuses,
     supervisor_revision,
 )
-from idkmesh_rules.grading.values import ArtifactRef, GradingError, JobOutcome, JobResult, Manifest, as_plain
+from idkmesh_rules.grading.values import ArtifactRef, GradingError, JobOutcome, JobResult, JobSpec, Manifest, as_plain
 
 MAX_REGISTRATIONS = 1000
 EXPORT = "export"
@@ -126,6 +126,10 @@ class Supervisor:
             raise GradingError("this manifest is not on the roster")
         return self._roster[manifest_digest]
 
+    def refusal(self, manifest_digest: str) -> str | None:
+        """Why authority for a manifest doesn't hold at this moment, None if it does; raises GradingError."""
+        return self._authorizer(self.registered(manifest_digest).manifest, self._clock())
+
     def assess(self, manifest_digest: str, candidate: JobResult, grader: JobResult) -> Assessment:
         """Assess two authentic results of a registered manifest's jobs, from the bytes as they are now.
 
@@ -135,7 +139,7 @@ class Supervisor:
         manifest = registration.manifest
         if candidate.job_id != manifest.candidate.job_id or grader.job_id != manifest.grader.job_id:
             raise GradingError("these results are of other jobs")
-        exports = (_export(candidate), _export(grader))
+        exports = (export_of(candidate), export_of(grader))
         state, reason, checks = self._judged(manifest, (candidate, grader), exports)
         return Assessment(
             registration.assessment_id,
@@ -153,17 +157,15 @@ class Supervisor:
     ) -> tuple[State, str, tuple[Compared, ...]]:
         checks: tuple[str, ...] = ()
         try:
-            refused = self._authorizer(manifest, self._clock())
+            refused = self.refusal(manifest.digest)
             if refused is not None:
                 raise _Unusable(State.REVOKED, refused)
             checks = self._declared(manifest)
             expected = exported_values(self._bytes(manifest.fixture, "the protected fixture"), checks)
             for job, result in zip((manifest.candidate, manifest.grader), results, strict=True):
-                absent = sorted(set(job.required_controls) - set(result.enforced))
-                if absent:
-                    raise _Unusable(State.INVALID, f"the {job.role.value} job ran without {', '.join(absent)}")
-                if result.outcome is not JobOutcome.EXITED:
-                    raise _Unusable(State.MISSING, f"the {job.role.value} job ended otherwise: {result.outcome.value}")
+                wrong = unusable(job, result)
+                if wrong is not None:
+                    raise _Unusable(*wrong)
             exported, said = (
                 self._bytes(export, f"the {who}'s export")
                 for export, who in zip(exports, ("candidate", "grader"), strict=True)
@@ -211,7 +213,17 @@ def _check_registration(registration: Registration) -> None:
         raise GradingError("state probes are not supported")
 
 
-def _export(result: JobResult) -> ArtifactRef | None:
+def unusable(job: JobSpec, result: JobResult) -> tuple[State, str] | None:
+    """The state and the reason for which a job's result can't be assessed; None where it can."""
+    absent = sorted(set(job.required_controls) - set(result.enforced))
+    if absent:
+        return State.INVALID, f"the {job.role.value} job ran without {', '.join(absent)}"
+    if result.outcome is not JobOutcome.EXITED:
+        return State.MISSING, f"the {job.role.value} job ended otherwise: {result.outcome.value}"
+    return None
+
+
+def export_of(result: JobResult) -> ArtifactRef | None:
     """The one artifact that counts; further ones are none of the protocol's, and make it none."""
     return result.exports[0] if len(result.exports) == 1 and result.exports[0].name == EXPORT else None
 

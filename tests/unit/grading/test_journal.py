@@ -101,6 +101,9 @@ def test_a_record_that_somebody_else_made_ends_recording(place: Path, opened: Jo
 def test_what_is_no_record_of_this_journal(opened: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(JournalError, match="no kind"):
         opened.append("guessed", "call-1", {})
+    for key, body in (("x" * 257, {}), ("", {}), ("\ud800", {}), ("call-1", {"a": float("nan")})):
+        with pytest.raises(JournalError, match=r"makes no record|is no JSON"):
+            opened.append("planned", key, body)
     monkeypatch.setattr(module, "MAX_RECORD", 400)
     with pytest.raises(JournalError, match="full"):
         opened.append("planned", "call-1", {"a": "x" * 400})
