@@ -12,7 +12,7 @@ Invariants:
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from idkmesh_rules.contracts.digest import canonical_digest
 from idkmesh_rules.grading.evidence import EvidenceRepository, Missing
@@ -27,7 +27,16 @@ from idkmesh_rules.grading.protocol import (
     grader_statuses,
     supervisor_revision,
 )
-from idkmesh_rules.grading.values import ArtifactRef, GradingError, JobOutcome, JobResult, Manifest, as_plain
+from idkmesh_rules.grading.values import (
+    ArtifactRef,
+    GradingError,
+    JobOutcome,
+    JobResult,
+    JobSpec,
+    Manifest,
+    Role,
+    as_plain,
+)
 
 MAX_REGISTRATIONS = 1000
 EXPORT = "export"
@@ -55,7 +64,8 @@ class Registration(NamedTuple):
 class Assessment(NamedTuple):
     """What the supervisor says: the state, why, each check's result, and everything that it is bound to.
 
-    `observations` are the references of both exports (None where a job exported nothing).
+    `observations` are the references of both exports (None where a job exported nothing). `host_fault` says that it is
+    undecided for a reason that is no fault of the candidate's: authority, protected artifacts, the sandbox, the grader.
     """
 
     assessment_id: str
@@ -66,6 +76,7 @@ class Assessment(NamedTuple):
     reason: str
     checks: tuple[Compared, ...]
     observations: tuple[ArtifactRef | None, ArtifactRef | None]
+    host_fault: bool = False
 
     @property
     def passed(self) -> bool:
@@ -88,11 +99,11 @@ Authorizer = Callable[[Manifest, datetime], str | None]
 
 
 class _Unusable(Exception):
-    """An assessment ends here, in a state and for a reason."""
+    """An assessment ends here, in a state and for a reason, by default one of the host's."""
 
-    def __init__(self, state: State, reason: str) -> None:
+    def __init__(self, state: State, reason: str, *, host: bool = True) -> None:
         super().__init__(reason)
-        self.state, self.reason = state, reason
+        self.state, self.reason, self.host = state, reason, host
 
 
 class Supervisor:
@@ -136,7 +147,7 @@ class Supervisor:
         if candidate.job_id != manifest.candidate.job_id or grader.job_id != manifest.grader.job_id:
             raise GradingError("these results are of other jobs")
         exports = (_export(candidate), _export(grader))
-        state, reason, checks = self._judged(manifest, (candidate, grader), exports)
+        state, reason, checks, host = self._judged(manifest, (candidate, grader), exports)
         return Assessment(
             registration.assessment_id,
             manifest_digest,
@@ -146,11 +157,12 @@ class Supervisor:
             reason,
             checks,
             exports,
+            host,
         )
 
     def _judged(
         self, manifest: Manifest, results: tuple[JobResult, JobResult], exports: tuple[ArtifactRef | None, ...]
-    ) -> tuple[State, str, tuple[Compared, ...]]:
+    ) -> tuple[State, str, tuple[Compared, ...], bool]:
         checks: tuple[str, ...] = ()
         try:
             refused = self._authorizer(manifest, self._clock())
@@ -159,31 +171,27 @@ class Supervisor:
             checks = self._declared(manifest)
             expected = exported_values(self._bytes(manifest.fixture, "the protected fixture"), checks)
             for job, result in zip((manifest.candidate, manifest.grader), results, strict=True):
-                absent = sorted(set(job.required_controls) - set(result.enforced))
-                if absent:
-                    raise _Unusable(State.INVALID, f"the {job.role.value} job ran without {', '.join(absent)}")
-                if result.outcome is not JobOutcome.EXITED:
-                    raise _Unusable(State.MISSING, f"the {job.role.value} job ended otherwise: {result.outcome.value}")
-            exported, said = (
-                self._bytes(export, f"the {who}'s export")
-                for export, who in zip(exports, ("candidate", "grader"), strict=True)
-            )
-            try:
-                compared = compare(checks, expected, exported_values(exported, checks), grader_statuses(said, checks))
-            except ProtocolError as error:
-                raise _Unusable(State.INVALID, f"an export is malformed: {error}") from None
+                _check_job(job, result)
+            own = _export_of(Role.CANDIDATE, self._export(exports[0], Role.CANDIDATE), exported_values, checks)
+            said = _export_of(Role.GRADER, self._export(exports[1], Role.GRADER), grader_statuses, checks)
         except ProtocolError as error:
-            return State.INVALID, f"a protected artifact is malformed: {error}", _undecided(checks, State.INVALID)
+            return State.INVALID, f"a protected artifact is malformed: {error}", _undecided(checks, State.INVALID), True
         except _Unusable as end:
-            return end.state, end.reason, _undecided(checks, end.state)
+            return end.state, end.reason, _undecided(checks, end.state), end.host
+        compared = compare(checks, expected, own, said)
         found = {each.result for each in compared}
         for worst, state, reason in (
             (CheckResult.DISAGREEMENT, State.DISAGREEMENT, "the grader and the values disagree"),
             (CheckResult.FAILED, State.FAILED, "a value is not the expected one, and the grader agrees"),
         ):
             if worst in found:
-                return state, reason, compared
-        return State.PASSED, "every value is the expected one, and the grader agrees", compared
+                return state, reason, compared, False
+        return State.PASSED, "every value is the expected one, and the grader agrees", compared, False
+
+    def _export(self, reference: ArtifactRef | None, role: Role) -> bytes:
+        if reference is None:
+            raise _Unusable(State.MISSING, f"the {role.value}'s export isn't there", host=role is Role.GRADER)
+        return self._bytes(reference, f"the {role.value}'s export")
 
     def _declared(self, manifest: Manifest) -> tuple[str, ...]:
         bundle = declared_checks(self._bytes(manifest.test_bundle, "the test bundle"))
@@ -192,9 +200,7 @@ class Supervisor:
             raise _Unusable(State.INVALID, "the test bundle and the result schema declare other checks")
         return bundle
 
-    def _bytes(self, reference: ArtifactRef | None, what: str) -> bytes:
-        if reference is None:
-            raise _Unusable(State.MISSING, f"{what} isn't there")
+    def _bytes(self, reference: ArtifactRef, what: str) -> bytes:
         try:
             return self._repository.get(reference)
         except Missing as error:
@@ -209,6 +215,27 @@ def _check_registration(registration: Registration) -> None:
         raise GradingError(f"the manifest pins another revision of the supervisor than {supervisor_revision()}")
     if manifest.state_probes:
         raise GradingError("state probes are not supported")
+
+
+def _check_job(job: JobSpec, result: JobResult) -> None:
+    absent = sorted(set(job.required_controls) - set(result.enforced))
+    if absent:
+        raise _Unusable(State.INVALID, f"the {job.role.value} job ran without {', '.join(absent)}")
+    if result.outcome is not JobOutcome.EXITED:
+        # What a candidate runs into is its own doing; that a job could not begin, or that the grader failed, is not.
+        host = job.role is Role.GRADER or result.outcome is JobOutcome.SETUP_FAILED
+        raise _Unusable(State.MISSING, f"the {job.role.value} job ended otherwise: {result.outcome.value}", host=host)
+
+
+T = TypeVar("T")
+
+
+def _export_of(role: Role, data: bytes, read: Callable[[bytes, tuple[str, ...]], T], checks: tuple[str, ...]) -> T:
+    try:
+        return read(data, checks)
+    except ProtocolError as error:
+        why = f"the {role.value}'s export is malformed: {error}"
+        raise _Unusable(State.INVALID, why, host=role is Role.GRADER) from None
 
 
 def _export(result: JobResult) -> ArtifactRef | None:
