@@ -36,12 +36,13 @@ class Look(NamedTuple):
 
 class Backend(NamedTuple):
     """A backend: its name and the id of its shipped rule bundle, how it looks at a candidate for its checks, and
-    how the bundle's validators have to fit WorkUnit and plan (else a Refusal).
+    how the bundle's validators have to fit WorkUnit and plan (else a Refusal). `observe` is None where looking isn't
+    enough: the candidate's code runs in a sandbox then, and no metadata-only verb serves such a plan.
     """
 
     name: str
     bundle: str
-    observe: Callable[[Look], Case]
+    observe: Callable[[Look], Case] | None
     check_validators: Callable[[WorkUnit, AnyPlan, frozenset[str], str], None]
 
 
@@ -67,4 +68,5 @@ BACKENDS = {
     "unified_diff": Backend("unified_diff", "unified-diff", _observe_patch, check_validator_sets),
     "exact_json": Backend("exact_json", "exact-json", _observe_answer, check_validator_sets),
     "workspace": Backend("workspace", "workspace", _observe_workspace, check_builtin_validators),
+    "sandboxed_equality": Backend("sandboxed_equality", "sandboxed-equality", None, check_validator_sets),
 }

@@ -48,7 +48,9 @@ def observe_candidate(
         manifest = _manifest(root, result_manifest, reader, limits, digests)
         check_independence(contract.unit, contract.plan, manifest)
         look = Look(contract.unit, manifest, contract.plan, reader, limits)
-        case = BACKENDS[contract.plan.backend].observe(look)
+        observe = BACKENDS[contract.plan.backend].observe
+        assert observe is not None, "a plan whose candidates run was refused before"
+        case = observe(look)
     return Seen(manifest, *collect(checks, case))
 
 
