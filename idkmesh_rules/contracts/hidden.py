@@ -31,6 +31,8 @@ _PLAN_KEYS = frozenset(
             "bundle",
         ),
         *("digest", "parameters", "required_json", "allowed_files", "baseline", "checks", "files", "path"),
+        *("builtin", "required", "algorithm", "complete", "mode", "ignore_paths", "reject_symlinks"),
+        *("require_source_revision_match", "require_candidate_local_artifacts"),
     }
 )
 _MASKED = "[hidden] something here breaks the plan's contract"
