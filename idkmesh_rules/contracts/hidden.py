@@ -42,6 +42,8 @@ _PLAN_KEYS = frozenset(
             "required_controls",
         ),
         *("job_id", "runtime", "command", "evaluator", "limits"),
+        *("builtin", "required", "algorithm", "complete", "mode", "ignore_paths", "reject_symlinks"),
+        *("require_source_revision_match", "require_candidate_local_artifacts"),
     }
 )
 _MASKED = "[hidden] something here breaks the plan's contract"
