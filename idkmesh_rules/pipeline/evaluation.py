@@ -19,7 +19,7 @@ from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.observe.control import read_control_file
 from idkmesh_rules.observe.sovereignty import CandidateRoot, check_control_outside, check_output_outside
 from idkmesh_rules.observe.tracked import check_untracked
-from idkmesh_rules.pipeline.backends import BACKENDS
+from idkmesh_rules.pipeline.backends import BACKENDS, Progress
 from idkmesh_rules.pipeline.candidate import observe_candidate
 from idkmesh_rules.pipeline.conclusion import conclude
 from idkmesh_rules.pipeline.contract import Asked, Contract, read_contract
@@ -50,13 +50,15 @@ def evaluate(
     durable: bool = True,
     require_pin: bool = False,
     reveal_hidden: bool = False,
+    progress: Progress | None = None,
 ) -> Evaluation:
     """Evaluate a candidate and return the decision with all that carries it.
 
     Nothing of the candidate is executed, applied or believed. With `output_dir`, which must not exist, the evidence is
     written there, whole or not at all; `durable` syncs it to disk first. `bundle` is the id of a shipped rule bundle or a
     directory with a bundle.yaml; without it, the bundle that the plan pins or the backend's own is used. `require_pin`
-    refuses a plan that pins no bundle digest; `reveal_hidden` shows a hidden plan's expectations in the result.
+    refuses a plan that pins no bundle digest; `reveal_hidden` shows a hidden plan's expectations in the result. `progress`
+    is told now and then how many files and bytes of a workspace were read so far.
 
     Raises Refusal, and nothing else, when the inputs are wrong; a `refusal.json` was then written to `output_dir` if that
     was possible.
@@ -76,7 +78,7 @@ def evaluate(
         )
         _check_metadata_only(contract)
         checks = checks_of(contract.plan.backend)
-        seen = observe_candidate(root, Path(result_manifest), contract, checks, run.limits, run.digests)
+        seen = observe_candidate(root, Path(result_manifest), contract, checks, run.limits, run.digests, progress)
         return conclude(
             contract,
             seen,
