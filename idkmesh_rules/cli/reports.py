@@ -1,7 +1,7 @@
 """`--output`: reports for CI that are written besides what is printed.
 
-Invariants: a file that is a report appears whole or not at all, and never inside the candidate; one that can't be written makes the exit
-code 4, because a caller who asked for it must not take its absence for good news.
+Invariants: a file that is a report appears whole or not at all, and never inside the candidate; a report that can't be
+written makes the exit code 4, because a caller who asked for it must not take its absence for good news.
 """
 
 import os
