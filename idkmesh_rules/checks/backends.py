@@ -54,10 +54,24 @@ def _workspace() -> tuple[AnyCheck, ...]:
     )
 
 
+def _sandboxed_equality() -> tuple[AnyCheck, ...]:
+    from idkmesh_rules.checks import files, grading, manifest, worker_status
+
+    return (
+        manifest.SCHEMA_CHECK,
+        manifest.BINDING_CHECK,
+        manifest.COVERAGE_CHECK,
+        files.ARTIFACT_CHECK,
+        grading.CHECK,
+        worker_status.STATUS_CHECK,
+    )
+
+
 _CHECKS: Mapping[str, Callable[[], tuple[AnyCheck, ...]]] = {
     "unified_diff": _unified_diff,
     "exact_json": _exact_json,
     "workspace": _workspace,
+    "sandboxed_equality": _sandboxed_equality,
 }
 
 

@@ -42,7 +42,7 @@ def evaluate(
     import sys
 
     from idkmesh_rules.cli.exits import REFUSED, REJECT
-    from idkmesh_rules.cli.output import complain, emit, wants_colour
+    from idkmesh_rules.cli.output import complain, counter, emit, wants_colour
     from idkmesh_rules.cli.reports import no_reports, wanted_reports
     from idkmesh_rules.errors import Refusal
     from idkmesh_rules.pipeline.evaluation import evaluate as run
@@ -50,16 +50,18 @@ def evaluate(
 
     reports = wanted_reports(output, candidate_root) if output else no_reports
     try:
-        evaluation = run(
-            work_unit,
-            result_manifest,
-            evaluator_plan,
-            candidate_root,
-            output_dir=output_dir,
-            bundle=bundle,
-            require_pin=require_pin,
-            reveal_hidden=reveal,
-        )
+        with counter("reading") as progress:
+            evaluation = run(
+                work_unit,
+                result_manifest,
+                evaluator_plan,
+                candidate_root,
+                output_dir=output_dir,
+                bundle=bundle,
+                require_pin=require_pin,
+                reveal_hidden=reveal,
+                progress=None if quiet else progress,
+            )
     except Refusal as refusal:
         code = reports(refusal, REJECT if refusal.fault == "worker" else REFUSED)
         if output_format is Format.JSON and not quiet:

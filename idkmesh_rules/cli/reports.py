@@ -1,10 +1,11 @@
 """`--output`: reports for CI that are written besides what is printed.
 
-Invariants: a report appears whole or not at all, and never inside the candidate; one that can't be written makes the exit
-code 4, because a caller who asked for it must not take its absence for good news.
+Invariants: a file that is a report appears whole or not at all, and never inside the candidate; a report that can't be
+written makes the exit code 4, because a caller who asked for it must not take its absence for good news.
 """
 
 import os
+import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,19 +94,39 @@ def report_paths(given: Sequence[str] | None, kinds: Sequence[str], expected: st
 
 
 def write_report(path: Path, text: str, code: int) -> int:
-    """Write a report over whatever stood there and return `code`, or 4 if that failed."""
+    """Write a report over whatever stood there and return `code`, or 4 if that failed.
+
+    A plain file is replaced at once, whole. What is a link, a device or a pipe is written to, as a shell would: replacing
+    `/dev/stdout` by a file would be no service.
+    """
     try:
-        staging = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        try:
-            staging.write_text(text, encoding="utf-8", errors="backslashreplace")
-            staging.replace(path)
-        except BaseException:
-            staging.unlink(missing_ok=True)
-            raise
+        if _is_plain(path):
+            _replace(path, text)
+        else:
+            with path.open("w", encoding="utf-8", errors="backslashreplace") as stream:
+                stream.write(text)
     except (OSError, ValueError) as error:
         complain(f"idkrules: the report {path} can't be written: {_why(error)}")
         return UNWRITABLE
     return code
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether a plain file stands at `path`, or nothing."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def _replace(path: Path, text: str) -> None:
+    staging = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        staging.write_text(text, encoding="utf-8", errors="backslashreplace")
+        staging.replace(path)
+    except BaseException:
+        staging.unlink(missing_ok=True)
+        raise
 
 
 def _why(error: OSError | ValueError) -> str:

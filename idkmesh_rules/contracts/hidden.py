@@ -31,6 +31,19 @@ _PLAN_KEYS = frozenset(
             "bundle",
         ),
         *("digest", "parameters", "required_json", "allowed_files", "baseline", "checks", "files", "path"),
+        *(
+            "assessment_id",
+            "test_bundle",
+            "result_schema",
+            "fixture",
+            "jobs",
+            "candidate",
+            "grader",
+            "required_controls",
+        ),
+        *("job_id", "runtime", "command", "evaluator", "limits"),
+        *("builtin", "required", "algorithm", "complete", "mode", "ignore_paths", "reject_symlinks"),
+        *("require_source_revision_match", "require_candidate_local_artifacts"),
     }
 )
 _MASKED = "[hidden] something here breaks the plan's contract"

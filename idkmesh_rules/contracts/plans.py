@@ -16,7 +16,10 @@ from idkmesh_rules.model.documents import (
     BaselineFile,
     PatchDemands,
     PlanCheck,
+    ProtectedFile,
     RequiredLine,
+    SandboxDemands,
+    SandboxJob,
     WorkspaceDemands,
 )
 from idkmesh_rules.paths.patterns import compile_allow
@@ -93,4 +96,52 @@ def workspace_demands(value: Mapping[str, Any]) -> WorkspaceDemands:
         tuple(PlanCheck(each["id"], each["type"], each["required"], each["builtin"]) for each in value["checks"]),
         {file["path"]: BaselineFile(file["digest"], file.get("mode")) for file in baseline["files"]},
         tuple(baseline["ignore_paths"]),
+    )
+
+
+def check_sandbox(value: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is wrong with the jobs and the files of a sandboxed plan."""
+    jobs = value["jobs"]
+    if jobs["candidate"]["job_id"] == jobs["grader"]["job_id"]:
+        yield Problem("both jobs have one id; each is submitted once, under its own", pointer="/jobs/grader/job_id")
+    named = {name: value[name]["path"] for name in ("test_bundle", "result_schema", "fixture")}
+    yield from bad_paths({path: f"/{name}/path" for name, path in named.items()})
+    for role, job in jobs.items():
+        place = f"/jobs/{role}/evaluator"
+        yield from duplicates(job["evaluator"], place, "path")
+        yield from bad_paths(
+            {each["path"]: f"{place}/{position}/path" for position, each in enumerate(job["evaluator"])}
+        )
+        for position, each in enumerate(job["evaluator"]):
+            if each["path"] == value["fixture"]["path"]:
+                yield Problem("the expected values are shown to no job", pointer=f"{place}/{position}/path")
+
+
+def sandbox_demands(value: Mapping[str, Any]) -> SandboxDemands:
+    """What a sandboxed plan demands."""
+    jobs = value["jobs"]
+    return SandboxDemands(
+        value["candidate_artifact_id"],
+        value["max_candidate_bytes"],
+        value["assessment_id"],
+        _protected(value["test_bundle"]),
+        _protected(value["result_schema"]),
+        _protected(value["fixture"]),
+        _job(jobs["candidate"]),
+        _job(jobs["grader"]),
+        tuple(value["required_controls"]),
+    )
+
+
+def _protected(value: Mapping[str, Any]) -> ProtectedFile:
+    return ProtectedFile(value["path"], value["digest"])
+
+
+def _job(value: Mapping[str, Any]) -> SandboxJob:
+    return SandboxJob(
+        value["job_id"],
+        value["runtime"],
+        tuple(value["command"]),
+        tuple([_protected(each) for each in value["evaluator"]]),
+        dict(value["limits"]),
     )

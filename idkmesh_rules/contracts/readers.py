@@ -29,9 +29,10 @@ from idkmesh_rules.paths.patterns import compile_allow, compile_forbid
 
 EXTENSION = "org.idkmesh.rules"
 _UNIFIED_DIFF_PLANS = {"0.2": "evaluator-plan-0.2", "0.3": "evaluator-plan-0.3", "0.4": "evaluator-plan-0.4"}
-_PLANS_0_1 = {
+_FURTHER_PLANS = {
     "evaluator-plan-0.1-json": ("exact_json", plans.check_answer, plans.answer_demands),
     "evaluator-plan-0.1-workspace": ("workspace", plans.check_workspace, plans.workspace_demands),
+    "evaluator-plan-0.5": ("sandboxed_equality", plans.check_sandbox, plans.sandbox_demands),
 }
 
 
@@ -98,12 +99,14 @@ def plan_schema(document: Document) -> str:
     if version == "0.1":
         workspace = "baseline" in document.value or "checks" in document.value
         return "evaluator-plan-0.1-workspace" if workspace else "evaluator-plan-0.1-json"
+    if version == "0.5":
+        return "evaluator-plan-0.5"
     if isinstance(version, str) and version in _UNIFIED_DIFF_PLANS:
         return _UNIFIED_DIFF_PLANS[version]
     raise ContractError(
         (
             Problem(
-                f"expected one of the plan versions 0.1, 0.2, 0.3, 0.4; found {shorten(version)}",
+                f"expected one of the plan versions 0.1, 0.2, 0.3, 0.4, 0.5; found {shorten(version)}",
                 document.source,
                 pointer="/schema_version",
             ),
@@ -117,7 +120,7 @@ def read_evaluator_plan(document: Document) -> AnyPlan:
     check_schema(document, schema)
     if schema in _UNIFIED_DIFF_PLANS.values():
         return _plan(document, "unified_diff", plans.patch_demands(document.value))
-    backend, check, demands = _PLANS_0_1[schema]
+    backend, check, demands = _FURTHER_PLANS[schema]
     _raise(document, check(document.value))
     return _plan(document, backend, demands(document.value))
 

@@ -214,8 +214,8 @@ class EvaluationAdapter:
         results = retained.results(call_id)
         assessment = None
         if rejection is None:
-            candidate, grader = results
-            assessment = self._config.supervisor.assess(plan.manifest.digest, candidate, grader)
+            grader = results[1] if len(results) == 2 else None
+            assessment = self._config.supervisor.assess(plan.manifest.digest, results[0], grader)
         usage = tuple([each.usage for each in results])
         return Evaluation(call_id, plan.manifest.digest, phase, plan.allowance, assessment, recorded, rejection, usage)
 

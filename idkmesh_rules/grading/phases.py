@@ -14,7 +14,7 @@ from idkmesh_rules.grading.authenticity import Authenticity, NotAuthentic
 from idkmesh_rules.grading.broker import Broker, grader_job
 from idkmesh_rules.grading.evidence import EvidenceRepository
 from idkmesh_rules.grading.retained import Phase, Retained
-from idkmesh_rules.grading.supervisor import State, Supervisor, export_of, unusable
+from idkmesh_rules.grading.supervisor import State, Supervisor, export_to_grade
 from idkmesh_rules.grading.values import ArtifactRef, GradingError, JobResult, JobSpec, Manifest, Receipt
 
 _ENDS = (Phase.COMPARED, Phase.PUBLISHED, Phase.REJECTED)
@@ -51,13 +51,12 @@ class Phases:
             candidate = self._job(call_id, manifest, manifest.candidate, cancelled)
             if candidate is None:
                 return
-            export = _exported(manifest.candidate, candidate)
-            job = grader_job(manifest, export)
-            if self._retained.intent(job) is None:
-                self._repository.get(export)
-            grader = self._job(call_id, manifest, job, cancelled)
-            if grader is None:
-                return
+            export = export_to_grade(manifest.candidate, candidate)
+            grader = None
+            if export is not None:
+                grader = self._graded(call_id, manifest, export, cancelled)
+                if grader is None:
+                    return
         except _Rejected as end:
             self._retained.reject(call_id, str(end))
             return
@@ -66,6 +65,14 @@ class Phases:
             # Authority may come back, and what is recorded can't be taken back.
             raise GradingError("nothing is assessed while authority is revoked")
         self._retained.keep_assessment(call_id, assessment)
+
+    def _graded(
+        self, call_id: str, manifest: Manifest, export: ArtifactRef, cancelled: Callable[[], bool]
+    ) -> JobResult | None:
+        job = grader_job(manifest, export)
+        if self._retained.intent(job) is None:
+            self._repository.get(export)  # what was deleted isn't graded
+        return self._job(call_id, manifest, job, cancelled)
 
     def _job(self, call_id: str, manifest: Manifest, spec: JobSpec, cancelled: Callable[[], bool]) -> JobResult | None:
         """The authentic result of a job as far as it is known, after every step that could be taken."""
@@ -142,12 +149,3 @@ class Phases:
             kept = self._repository.put(each.name, exports[each.name])
             if kept != each:
                 raise GradingError(f"an export of {spec.job_id} was kept as something else")
-
-
-def _exported(spec: JobSpec, result: JobResult) -> ArtifactRef:
-    wrong, export = unusable(spec, result), export_of(result)
-    if wrong is not None:
-        raise _Rejected(wrong[1])
-    if export is None:
-        raise _Rejected("the candidate job exported something else than its one export")
-    return export

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from idkmesh_rules.grading.authenticity import Authenticity, Signed
 from idkmesh_rules.grading.broker import grader_job
 from idkmesh_rules.grading.journal import Fault, Journal, JournalRefused, Record
-from idkmesh_rules.grading.supervisor import Assessment, Supervisor, export_of
+from idkmesh_rules.grading.supervisor import Assessment, Supervisor, export_to_grade
 from idkmesh_rules.grading.values import Fields, GradingError, JobResult, JobSpec, Manifest, Receipt, Role, as_plain
 
 PURPOSE = "evaluation"
@@ -109,7 +109,9 @@ class Retained:
             candidate = self.plan(call_id).manifest.candidate.job_id
             return ("planned", call_id) if role is Role.CANDIDATE else ("finished", candidate)
         if record.kind == "compared" and self._journal.find("planned", key) is not None:
-            return "finished", self.plan(key).manifest.grader.job_id
+            manifest = self.plan(key).manifest
+            graded = self._journal.find("finished", manifest.grader.job_id) is not None
+            return "finished", (manifest.grader if graded else manifest.candidate).job_id
         return ("compared" if record.kind == "published" else "planned"), key
 
     def _check_order(self, record: Record, before: tuple[str, str] | None) -> None:
@@ -239,7 +241,7 @@ class Retained:
         if candidate is None:
             return ()
         # What the grader's job is depends on what the candidate's exported.
-        export = export_of(candidate)
+        export = export_to_grade(manifest.candidate, candidate)
         grader = None if export is None else self._result_of(grader_job(manifest, export))
         return (candidate,) if grader is None else (candidate, grader)
 

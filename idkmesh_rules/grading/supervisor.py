@@ -12,7 +12,7 @@ Invariants:
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from idkmesh_rules.contracts.digest import canonical_digest
 from idkmesh_rules.grading.evidence import EvidenceRepository, Missing
@@ -27,7 +27,16 @@ from idkmesh_rules.grading.protocol import (
     grader_statuses,
     supervisor_revision,
 )
-from idkmesh_rules.grading.values import ArtifactRef, GradingError, JobOutcome, JobResult, JobSpec, Manifest, as_plain
+from idkmesh_rules.grading.values import (
+    ArtifactRef,
+    GradingError,
+    JobOutcome,
+    JobResult,
+    JobSpec,
+    Manifest,
+    Role,
+    as_plain,
+)
 
 MAX_REGISTRATIONS = 1000
 EXPORT = "export"
@@ -55,7 +64,8 @@ class Registration(NamedTuple):
 class Assessment(NamedTuple):
     """What the supervisor says: the state, why, each check's result, and everything that it is bound to.
 
-    `observations` are the references of both exports (None where a job exported nothing).
+    `observations` are the references of both exports (None where a job exported nothing). `host_fault` says that it is
+    undecided for a reason that is no fault of the candidate's: authority, protected artifacts, the sandbox, the grader.
     """
 
     assessment_id: str
@@ -66,6 +76,7 @@ class Assessment(NamedTuple):
     reason: str
     checks: tuple[Compared, ...]
     observations: tuple[ArtifactRef | None, ArtifactRef | None]
+    host_fault: bool = False
 
     @property
     def passed(self) -> bool:
@@ -88,11 +99,11 @@ Authorizer = Callable[[Manifest, datetime], str | None]
 
 
 class _Unusable(Exception):
-    """An assessment ends here, in a state and for a reason."""
+    """An assessment ends here, in a state and for a reason, by default one of the host's."""
 
-    def __init__(self, state: State, reason: str) -> None:
+    def __init__(self, state: State, reason: str, *, host: bool = True) -> None:
         super().__init__(reason)
-        self.state, self.reason = state, reason
+        self.state, self.reason, self.host = state, reason, host
 
 
 class Supervisor:
@@ -130,17 +141,20 @@ class Supervisor:
         """Why authority for a manifest doesn't hold at this moment, None if it does; raises GradingError."""
         return self._authorizer(self.registered(manifest_digest).manifest, self._clock())
 
-    def assess(self, manifest_digest: str, candidate: JobResult, grader: JobResult) -> Assessment:
-        """Assess two authentic results of a registered manifest's jobs, from the bytes as they are now.
+    def assess(self, manifest_digest: str, candidate: JobResult, grader: JobResult | None) -> Assessment:
+        """Assess the authentic results of a registered manifest's jobs, from the bytes as they are now.
 
+        Without a grader's result nothing passes.
         Raises GradingError when the manifest isn't registered or a result is of another job.
         """
         registration = self.registered(manifest_digest)
         manifest = registration.manifest
-        if candidate.job_id != manifest.candidate.job_id or grader.job_id != manifest.grader.job_id:
-            raise GradingError("these results are of other jobs")
-        exports = (export_of(candidate), export_of(grader))
-        state, reason, checks = self._judged(manifest, (candidate, grader), exports)
+        results = (candidate, grader)
+        for job, result in zip((manifest.candidate, manifest.grader), results, strict=True):
+            if result is not None and result.job_id != job.job_id:
+                raise GradingError("these results are of other jobs")
+        exports = (export_of(candidate), None if grader is None else export_of(grader))
+        state, reason, checks, host = self._judged(manifest, results, exports)
         return Assessment(
             registration.assessment_id,
             manifest_digest,
@@ -150,11 +164,12 @@ class Supervisor:
             reason,
             checks,
             exports,
+            host,
         )
 
     def _judged(
-        self, manifest: Manifest, results: tuple[JobResult, JobResult], exports: tuple[ArtifactRef | None, ...]
-    ) -> tuple[State, str, tuple[Compared, ...]]:
+        self, manifest: Manifest, results: tuple[JobResult | None, ...], exports: tuple[ArtifactRef | None, ...]
+    ) -> tuple[State, str, tuple[Compared, ...], bool]:
         checks: tuple[str, ...] = ()
         try:
             refused = self.refusal(manifest.digest)
@@ -163,29 +178,28 @@ class Supervisor:
             checks = self._declared(manifest)
             expected = exported_values(self._bytes(manifest.fixture, "the protected fixture"), checks)
             for job, result in zip((manifest.candidate, manifest.grader), results, strict=True):
-                wrong = unusable(job, result)
-                if wrong is not None:
-                    raise _Unusable(*wrong)
-            exported, said = (
-                self._bytes(export, f"the {who}'s export")
-                for export, who in zip(exports, ("candidate", "grader"), strict=True)
-            )
-            try:
-                compared = compare(checks, expected, exported_values(exported, checks), grader_statuses(said, checks))
-            except ProtocolError as error:
-                raise _Unusable(State.INVALID, f"an export is malformed: {error}") from None
+                if result is not None:
+                    _check_job(job, result)
+            own = _exported(Role.CANDIDATE, self._export(exports[0], Role.CANDIDATE), exported_values, checks)
+            said = _exported(Role.GRADER, self._export(exports[1], Role.GRADER), grader_statuses, checks)
         except ProtocolError as error:
-            return State.INVALID, f"a protected artifact is malformed: {error}", _undecided(checks, State.INVALID)
+            return State.INVALID, f"a protected artifact is malformed: {error}", _undecided(checks, State.INVALID), True
         except _Unusable as end:
-            return end.state, end.reason, _undecided(checks, end.state)
+            return end.state, end.reason, _undecided(checks, end.state), end.host
+        compared = compare(checks, expected, own, said)
         found = {each.result for each in compared}
         for worst, state, reason in (
             (CheckResult.DISAGREEMENT, State.DISAGREEMENT, "the grader and the values disagree"),
             (CheckResult.FAILED, State.FAILED, "a value is not the expected one, and the grader agrees"),
         ):
             if worst in found:
-                return state, reason, compared
-        return State.PASSED, "every value is the expected one, and the grader agrees", compared
+                return state, reason, compared, False
+        return State.PASSED, "every value is the expected one, and the grader agrees", compared, False
+
+    def _export(self, reference: ArtifactRef | None, role: Role) -> bytes:
+        if reference is None:
+            raise _Unusable(State.MISSING, f"the {role.value}'s export isn't there", host=role is Role.GRADER)
+        return self._bytes(reference, f"the {role.value}'s export")
 
     def _declared(self, manifest: Manifest) -> tuple[str, ...]:
         bundle = declared_checks(self._bytes(manifest.test_bundle, "the test bundle"))
@@ -194,9 +208,7 @@ class Supervisor:
             raise _Unusable(State.INVALID, "the test bundle and the result schema declare other checks")
         return bundle
 
-    def _bytes(self, reference: ArtifactRef | None, what: str) -> bytes:
-        if reference is None:
-            raise _Unusable(State.MISSING, f"{what} isn't there")
+    def _bytes(self, reference: ArtifactRef, what: str) -> bytes:
         try:
             return self._repository.get(reference)
         except Missing as error:
@@ -213,14 +225,34 @@ def _check_registration(registration: Registration) -> None:
         raise GradingError("state probes are not supported")
 
 
-def unusable(job: JobSpec, result: JobResult) -> tuple[State, str] | None:
-    """The state and the reason for which a job's result can't be assessed; None where it can."""
+def _check_job(job: JobSpec, result: JobResult) -> None:
     absent = sorted(set(job.required_controls) - set(result.enforced))
     if absent:
-        return State.INVALID, f"the {job.role.value} job ran without {', '.join(absent)}"
+        raise _Unusable(State.INVALID, f"the {job.role.value} job ran without {', '.join(absent)}")
     if result.outcome is not JobOutcome.EXITED:
-        return State.MISSING, f"the {job.role.value} job ended otherwise: {result.outcome.value}"
-    return None
+        # What a candidate runs into is its own doing; that a job could not begin, or that the grader failed, is not.
+        host = job.role is Role.GRADER or result.outcome is JobOutcome.SETUP_FAILED
+        raise _Unusable(State.MISSING, f"the {job.role.value} job ended otherwise: {result.outcome.value}", host=host)
+
+
+T = TypeVar("T")
+
+
+def _exported(role: Role, data: bytes, read: Callable[[bytes, tuple[str, ...]], T], checks: tuple[str, ...]) -> T:
+    try:
+        return read(data, checks)
+    except ProtocolError as error:
+        why = f"the {role.value}'s export is malformed: {error}"
+        raise _Unusable(State.INVALID, why, host=role is Role.GRADER) from None
+
+
+def export_to_grade(job: JobSpec, result: JobResult) -> ArtifactRef | None:
+    """What a grader may be started on; None where the candidate's job alone decides that nothing passes."""
+    try:
+        _check_job(job, result)
+    except _Unusable:
+        return None
+    return export_of(result)
 
 
 def export_of(result: JobResult) -> ArtifactRef | None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from idkmesh_rules.model.facts import FactKind, Field, FieldType, FindingTemplate, Value
 from idkmesh_rules.model.truth import Truth
 
-BACKENDS = ("unified_diff", "workspace", "exact_json")
+BACKENDS = ("unified_diff", "workspace", "exact_json", "sandboxed_equality")
 """The backends that a bundle may be written for."""
 
 

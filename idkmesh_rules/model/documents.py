@@ -197,10 +197,46 @@ class WorkspaceDemands(NamedTuple):
         return ()
 
 
+class ProtectedFile(NamedTuple):
+    """A file of the verifier's: its path below the plan's own directory, and the digest of its bytes."""
+
+    path: str
+    digest: str
+
+
+class SandboxJob(NamedTuple):
+    """One of the two jobs of a sandboxed plan; the ceilings are seconds, bytes, and counts, by name."""
+
+    job_id: str
+    runtime: str
+    command: tuple[str, ...]
+    evaluator: tuple[ProtectedFile, ...]
+    limits: Mapping[str, int]
+
+
+class SandboxDemands(NamedTuple):
+    """What a sandboxed plan (0.5) asks for: two jobs, the protected artifacts, and what the sandbox has to enforce."""
+
+    candidate_artifact_id: str
+    max_candidate_bytes: int
+    assessment_id: str
+    test_bundle: ProtectedFile
+    result_schema: ProtectedFile
+    fixture: ProtectedFile
+    candidate: SandboxJob
+    grader: SandboxJob
+    required_controls: tuple[str, ...]
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """None: the expected values lie in files that no result shows."""
+        return ()
+
+
 BUILTINS = ("input_schema", "scope", "artifact_digest", "provenance", "verification_request")
 """The built-in checks of a workspace plan: the validators of a workspace rule bundle."""
 
-D = TypeVar("D", bound=PatchDemands | AnswerDemands | WorkspaceDemands)
+D = TypeVar("D", bound=PatchDemands | AnswerDemands | WorkspaceDemands | SandboxDemands)
 
 
 class EvaluatorPlan(NamedTuple, Generic[D]):

@@ -24,6 +24,11 @@ REFUSALS: Mapping[str, Reason] = {
             "name the directory that holds the candidate's files",
         ),
         Reason(
+            "plan-sandboxed",
+            "the plan is of version 0.5 and lets the candidate's code run in a sandbox; evaluate runs nothing",
+            "`idkrules grade` is the verb that serves such plans; give evaluate a plan of another version",
+        ),
+        Reason(
             "document-unreadable",
             "a document is missing, isn't a regular file, or can't be read",
             "check the path and its permissions",

@@ -21,7 +21,9 @@ from idkmesh_rules.model.observation import EntryType, Gap, Tree, TreeEntry, Tre
 from idkmesh_rules.paths.disguise import fold_case
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from queue import SimpleQueue
+
+    from idkmesh_rules.observe.hashers import Hashed, Hashers
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -62,7 +64,9 @@ def read_tree(
     walk = _Walk(limits, skip, prune, hashing, progress)
     try:
         walk.run(root)
+        walk.collect()
     finally:
+        # Whoever interrupts a walk doesn't wait for what threads are hashing.
         walk.close()
     return walk.tree()
 
@@ -97,8 +101,8 @@ class _Walk:
         self._alike: list[tuple[str, ...]] = []
         self._gaps: list[Gap] = []
         self._levels: list[_Level] = []
-        self._pool: ThreadPoolExecutor | None = None
-        self._large: list[tuple[int, Future[tuple[str | None, str | None]]]] = []
+        self._hashers: Hashers | None = None
+        self._large: list[tuple[int, SimpleQueue[Hashed]]] = []
         self._read = 0
 
     def tree(self) -> Tree:
@@ -110,13 +114,17 @@ class _Walk:
             tuple(sorted(set(self._gaps))),
         )
 
+    def collect(self) -> None:
+        """Wait for what threads are hashing."""
+        self._collect(0)
+
     def close(self) -> None:
+        """Let go of every descriptor and thread."""
         for level in self._levels:
             if level.descriptor is not None:
                 os.close(level.descriptor)
-        if self._pool is not None:
-            self._collect(0)
-            self._pool.shutdown()
+        if self._hashers is not None:
+            self._hashers.close(wait=not self._large)
 
     def run(self, root: int) -> None:
         try:
@@ -246,18 +254,19 @@ class _Walk:
 
     def _hand_over(self, descriptor: int, found: os.stat_result) -> None:
         """Have a thread hash and close `descriptor`; the digest comes into the file that is appended next."""
-        if self._pool is None:
-            from concurrent.futures import ThreadPoolExecutor
+        if self._hashers is None:
+            from idkmesh_rules.observe.hashers import Hashers
 
-            self._pool = ThreadPoolExecutor(min(_UNDER_WAY, os.cpu_count() or 1))
+            self._hashers = Hashers(_hash_large)
         self._collect(_UNDER_WAY - 1)
-        self._large.append((len(self._files), self._pool.submit(_hash_large, descriptor, found)))
+        self._large.append((len(self._files), self._hashers.submit(descriptor, found)))
 
     def _collect(self, most: int) -> None:
         """Wait until no more than `most` files are being hashed by threads."""
         while len(self._large) > most:
-            position, future = self._large.pop(0)
-            digest, fault = future.result()
+            position, result = self._large[0]
+            digest, fault = result.get()
+            del self._large[0]
             self._files[position] = self._files[position]._replace(digest=digest, unreadable=fault)
             if self._progress is not None:
                 self._progress(len(self._files), self._read)
@@ -309,7 +318,7 @@ def _back_up(descriptor: int, parent: _Level) -> int:
     return found
 
 
-def _hash_large(descriptor: int, before: os.stat_result) -> tuple[str | None, str | None]:
+def _hash_large(descriptor: int, before: os.stat_result) -> "Hashed":
     """The digest of all of an open file, which is closed then, or why there is none."""
     digest, buffer, length = sha256(), bytearray(_BUFFER), 0
     view = memoryview(buffer)

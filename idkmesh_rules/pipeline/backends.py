@@ -14,15 +14,19 @@ from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.model.observation import FileObservation
 from idkmesh_rules.observe.reader import CandidateReader
 
+Progress = Callable[[int, int], None]
+"""Is told how many files and bytes were read so far."""
+
 
 class Look(NamedTuple):
-    """What a backend looks at the candidate with: the documents, a reader of the root, and the bounds."""
+    """What a backend looks at the candidate with: the documents, a reader of the root, the bounds, and who is told."""
 
     unit: WorkUnit
     manifest: ResultManifest
     plan: AnyPlan
     reader: CandidateReader
     limits: Limits
+    progress: Progress | None = None
 
     def artifacts(self, limit: int, keep: Mapping[str, int] | None = None) -> Mapping[tuple[str, int], FileObservation]:
         """Look at each declared artifact once; of those in `keep`, which come first, so many bytes are kept."""
@@ -36,13 +40,16 @@ class Look(NamedTuple):
 
 class Backend(NamedTuple):
     """A backend: its name and the id of its shipped rule bundle, how it looks at a candidate for its checks, and
-    how the bundle's validators have to fit WorkUnit and plan (else a Refusal).
+    how the bundle's validators have to fit WorkUnit and plan (else a Refusal). `observe` is None where looking isn't
+    enough: the candidate's code runs in a sandbox then, and no metadata-only verb serves such a plan. `judges_paths` tells
+    whether the WorkUnit's path patterns decide anything.
     """
 
     name: str
     bundle: str
-    observe: Callable[[Look], Case]
+    observe: Callable[[Look], Case] | None
     check_validators: Callable[[WorkUnit, AnyPlan, frozenset[str], str], None]
+    judges_paths: bool = True
 
 
 def _observe_patch(look: Look) -> Case:
@@ -65,6 +72,7 @@ def _observe_workspace(look: Look) -> Case:
 
 BACKENDS = {
     "unified_diff": Backend("unified_diff", "unified-diff", _observe_patch, check_validator_sets),
-    "exact_json": Backend("exact_json", "exact-json", _observe_answer, check_validator_sets),
+    "exact_json": Backend("exact_json", "exact-json", _observe_answer, check_validator_sets, judges_paths=False),
     "workspace": Backend("workspace", "workspace", _observe_workspace, check_builtin_validators),
+    "sandboxed_equality": Backend("sandboxed_equality", "sandboxed-equality", None, check_validator_sets),
 }

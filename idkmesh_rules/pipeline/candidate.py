@@ -20,7 +20,7 @@ from idkmesh_rules.model.observation import FileObservation, FileState
 from idkmesh_rules.observe.control import read_control_file
 from idkmesh_rules.observe.reader import CandidateReader
 from idkmesh_rules.observe.sovereignty import CandidateRoot
-from idkmesh_rules.pipeline.backends import BACKENDS, Look
+from idkmesh_rules.pipeline.backends import BACKENDS, Look, Progress
 from idkmesh_rules.pipeline.contract import Contract
 
 
@@ -39,16 +39,19 @@ def observe_candidate(
     checks: tuple[AnyCheck, ...],
     limits: Limits,
     digests: dict[str, str],
+    progress: Progress | None = None,
 ) -> Seen:
     """Read the claim, look at the declared files, and run `checks`; raises Refusal for a claim that can't be named.
 
-    `digests` gets the manifest's digest as soon as it is known.
+    `digests` gets the manifest's digest as soon as it is known; `progress` is told how many files and bytes were read.
     """
     with root.reader(limits.candidate_bytes) as reader:
         manifest = _manifest(root, result_manifest, reader, limits, digests)
         check_independence(contract.unit, contract.plan, manifest)
-        look = Look(contract.unit, manifest, contract.plan, reader, limits)
-        case = BACKENDS[contract.plan.backend].observe(look)
+        look = Look(contract.unit, manifest, contract.plan, reader, limits, progress)
+        observe = BACKENDS[contract.plan.backend].observe
+        assert observe is not None, "a plan whose candidates run was refused before"
+        case = observe(look)
     return Seen(manifest, *collect(checks, case))
 
 

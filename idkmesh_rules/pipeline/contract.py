@@ -42,18 +42,18 @@ class Contract(NamedTuple):
     @property
     def notes(self) -> tuple[str, ...]:
         """What is no mistake and yet worth knowing before work is handed out: a missing pin, paths that nobody can change."""
-        unit = self.unit
+        unit, paths = self.unit, BACKENDS[self.plan.backend].judges_paths
         told = (
             (self.plan.pin.digest is None, "The rule bundle is unpinned: the plan names no bundle digest."),
             (
-                not unit.allowed_paths,
+                paths and not unit.allowed_paths,
                 "The WorkUnit's constraints.allowed_paths is empty, so no path can be authorized.",
             ),
             (
-                not unit.filesystem_write,
+                paths and not unit.filesystem_write,
                 "The WorkUnit's permissions.filesystem_write is empty, so no path can be authorized.",
             ),
-            ("**" in unit.forbidden_paths, "The WorkUnit's constraints.forbidden_paths forbids everything."),
+            (paths and "**" in unit.forbidden_paths, "The WorkUnit's constraints.forbidden_paths forbids everything."),
             *(
                 (
                     True,

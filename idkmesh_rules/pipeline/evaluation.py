@@ -13,12 +13,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from idkmesh_rules.checks import checks_of
-from idkmesh_rules.errors import Refusal
+from idkmesh_rules.errors import Problem, Refusal
 from idkmesh_rules.model.evaluation import Evaluation
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.observe.control import read_control_file
 from idkmesh_rules.observe.sovereignty import CandidateRoot, check_control_outside, check_output_outside
 from idkmesh_rules.observe.tracked import check_untracked
+from idkmesh_rules.pipeline.backends import BACKENDS, Progress
 from idkmesh_rules.pipeline.candidate import observe_candidate
 from idkmesh_rules.pipeline.conclusion import conclude
 from idkmesh_rules.pipeline.contract import Asked, Contract, read_contract
@@ -49,13 +50,15 @@ def evaluate(
     durable: bool = True,
     require_pin: bool = False,
     reveal_hidden: bool = False,
+    progress: Progress | None = None,
 ) -> Evaluation:
     """Evaluate a candidate and return the decision with all that carries it.
 
     Nothing of the candidate is executed, applied or believed. With `output_dir`, which must not exist, the evidence is
     written there, whole or not at all; `durable` syncs it to disk first. `bundle` is the id of a shipped rule bundle or a
     directory with a bundle.yaml; without it, the bundle that the plan pins or the backend's own is used. `require_pin`
-    refuses a plan that pins no bundle digest; `reveal_hidden` shows a hidden plan's expectations in the result.
+    refuses a plan that pins no bundle digest; `reveal_hidden` shows a hidden plan's expectations in the result. `progress`
+    is told now and then how many files and bytes of a workspace were read so far.
 
     Raises Refusal, and nothing else, when the inputs are wrong; a `refusal.json` was then written to `output_dir` if that
     was possible.
@@ -73,8 +76,9 @@ def evaluate(
         contract = run.contract(
             root, Path(work_unit), Path(evaluator_plan), bundle, require_pin=require_pin, reveal=reveal_hidden
         )
+        _check_metadata_only(contract)
         checks = checks_of(contract.plan.backend)
-        seen = observe_candidate(root, Path(result_manifest), contract, checks, run.limits, run.digests)
+        seen = observe_candidate(root, Path(result_manifest), contract, checks, run.limits, run.digests, progress)
         return conclude(
             contract,
             seen,
@@ -92,6 +96,15 @@ def evaluate(
             with suppress(Refusal):
                 publish(output, {"refusal.json": file_bytes(refusal_document(refusal))}, durable=durable)
         raise
+
+
+def _check_metadata_only(contract: Contract) -> None:
+    if BACKENDS[contract.plan.backend].observe is None:
+        raise Refusal(
+            "plan-sandboxed",
+            "the plan lets the candidate's code run, and this verb runs none",
+            problems=(Problem("execution_mode is sandboxed", contract.plan.document.source, "/execution_mode"),),
+        )
 
 
 class _Run:

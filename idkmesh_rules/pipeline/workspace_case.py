@@ -21,6 +21,7 @@ def workspace_case(look: Look) -> WorkspaceCase:
         bounds,
         skip=(lambda path: ignored.match(path) is not None) if ignored.patterns else None,
         prune=ignored.covers if ignored.patterns else None,
+        progress=look.progress,
     )
     places = {plain_path(artifact.locator) for artifact in look.manifest.artifacts}
     met = {file.path: file for file in tree.files if file.path in places}

@@ -103,10 +103,26 @@ def _workspace(kinds: Mapping[str, FactKind]) -> tuple[Leaf, ...]:
     )
 
 
+def _sandboxed_equality(kinds: Mapping[str, FactKind]) -> tuple[Leaf, ...]:
+    leaves = _Leaves(kinds)
+    return (
+        *leaves.claim(),
+        leaves.every("candidate-intact", "candidate.file", {"role": "candidate"}, _INTACT, OnEmpty.FAIL),
+        leaves.one("assessment-valid", "grading.assessment", {"valid": True}),
+        leaves.every("values-equal", "grading.check", {}, {"equal": True, "grader_status": "passed"}, OnEmpty.FAIL),
+        leaves.every(
+            "receipts-authentic", "grading.receipt", {}, {"authentic": True, "matches_job": True}, OnEmpty.FAIL
+        ),
+        # That a plan requires no control is its own business; whatever it requires was enforced.
+        leaves.every("controls-enforced", "grading.isolation", _REQUIRED, {"enforced": True}, OnEmpty.PASS),
+    )
+
+
 _FLOORS: Mapping[str, Callable[[Mapping[str, FactKind]], tuple[Leaf, ...]]] = {
     "unified_diff": _unified_diff,
     "exact_json": _exact_json,
     "workspace": _workspace,
+    "sandboxed_equality": _sandboxed_equality,
 }
 
 

@@ -52,7 +52,7 @@ def _unknown(named: Named, problems: Problems) -> None:
             hint = (
                 "a validator is no condition; name its conditions"
                 if name.text in named.validators
-                else suggest(name.text, named.conditions)
+                else suggest(name.text, named.conditions) or "declare it under conditions, or name one that is there"
             )
             problems.add(name.mark, f"there is no condition {shown(name.text)}", hint)
 

@@ -75,7 +75,8 @@ def word(node: Node, problems: Problems, what: str, options: Iterable[str]) -> s
 def integer(node: Node, problems: Problems, what: str) -> int | None:
     """A decimal integer without quotes, sign tricks, leading zeros or underscores, within ±2^53."""
     if not isinstance(node, Scalar) or not node.plain or _INTEGER.fullmatch(node.text) is None:
-        hint = "write it without quotes" if isinstance(node, Scalar) and _INTEGER.fullmatch(node.text) else None
+        quoted = isinstance(node, Scalar) and _INTEGER.fullmatch(node.text)
+        hint = "write it without quotes" if quoted else "write a whole number in decimal digits"
         _refuse(node, problems, what, hint)
         return None
     value = int(node.text)
@@ -88,7 +89,8 @@ def integer(node: Node, problems: Problems, what: str) -> int | None:
 def boolean(node: Node, problems: Problems, what: str) -> bool | None:
     """`true` or `false` without quotes; `yes`, `on`, `1` are neither."""
     if not isinstance(node, Scalar) or not node.plain or node.text not in ("true", "false"):
-        hint = "write it without quotes" if isinstance(node, Scalar) and node.text in ("true", "false") else None
+        quoted = isinstance(node, Scalar) and node.text in ("true", "false")
+        hint = "write it without quotes" if quoted else "write true or false"
         _refuse(node, problems, what, hint)
         return None
     return node.text == "true"

@@ -61,7 +61,7 @@ def suite_text(report: SuiteReport, *, colour: bool) -> str:
     for result in report.failed:
         lines.append(f"  {painted('✗', RED, colour)} {result.case.name} (tests.yaml:{result.case.mark.line})")
         lines += [line for difference in result.differences() for line in wrapped(printable(difference, 1000), 6)]
-    mark = painted("✗", RED, colour) if report.failed else painted("✓", GREEN, colour)
+    mark = _mark(bool(report.results) and not report.failed, colour)
     said = f"{len(report.results) - len(report.failed)} of {len(report.results)} cases as expected"
     lines.append(f"  {mark} {said}" + (f"; {report.left_out} left out" if report.left_out else ""))
     lines += [*_coverage_lines(report, colour), *_study_lines(report, colour)]

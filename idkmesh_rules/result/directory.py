@@ -107,15 +107,23 @@ def _sync_directory(path: Path) -> None:
 
 
 def _rename(staging: Path, output: Path) -> None:
+    if not rename_without_replacing(staging, output):
+        # A directory of our own making may be replaced, nobody else's.
+        output.mkdir(mode=0o700)
+        os.rename(staging, output)
+
+
+def rename_without_replacing(source: Path, target: Path) -> bool:
+    """Rename atomically to a name that nothing has; raises OSError (EEXIST) where something has it.
+
+    Returns False, and does nothing, where the file system or the C library doesn't know RENAME_NOREPLACE.
+    """
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    failed = (
-        renameat2 is None or renameat2(_AT_FDCWD, os.fsencode(staging), _AT_FDCWD, os.fsencode(output), _NOREPLACE) != 0
-    )
-    if not failed:
-        return
-    number = ENOSYS if renameat2 is None else ctypes.get_errno()
-    if number not in (ENOSYS, EINVAL):
-        raise OSError(number, os.strerror(number), os.fspath(output))
-    # Not every file system knows RENAME_NOREPLACE. A directory of our own making may be replaced, nobody else's.
-    output.mkdir(mode=0o700)
-    os.rename(staging, output)
+    if renameat2 is None:
+        return False
+    if renameat2(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), _NOREPLACE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in (ENOSYS, EINVAL):
+        return False
+    raise OSError(number, os.strerror(number), os.fspath(target))

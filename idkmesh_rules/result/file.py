@@ -1,4 +1,4 @@
-"""Publish one file: whole or not at all, never over something that exists."""
+"""Publish one file: whole or not at all, never over something that exists, readable by its owner only."""
 
 import os
 from collections.abc import Iterable
@@ -7,6 +7,7 @@ from errno import EEXIST
 from pathlib import Path
 
 from idkmesh_rules.errors import Problem, Refusal
+from idkmesh_rules.result.directory import rename_without_replacing
 
 
 def publish_file(output: Path, pieces: Iterable[bytes]) -> None:
@@ -18,12 +19,13 @@ def publish_file(output: Path, pieces: Iterable[bytes]) -> None:
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with open(staging, "xb") as file:
+            with open(staging, "xb", opener=_private) as file:
                 file.writelines(pieces)
                 file.flush()
                 os.fsync(file.fileno())
-            # A link, unlike a rename, is never made over something that exists.
-            os.link(staging, output)
+            if not rename_without_replacing(staging, output):
+                # A link is never made over something that exists, either.
+                os.link(staging, output)
         finally:
             with suppress(FileNotFoundError):
                 staging.unlink()
@@ -40,3 +42,7 @@ def publish_file(output: Path, pieces: Iterable[bytes]) -> None:
             "the output file can't be written",
             problems=(Problem(said or type(error).__name__, str(output)),),
         ) from None
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -248,6 +248,7 @@ def properties(schema: dict[str, Any], node: dict[str, Any], path: str = "") -> 
         ("EvaluatorPlan 0.2, 0.3, 0.4", ["evaluator-plan-0.2", "evaluator-plan-0.3", "evaluator-plan-0.4"]),
         ("EvaluatorPlan 0.1, exact JSON", ["evaluator-plan-0.1-json"]),
         ("EvaluatorPlan 0.1, workspace", ["evaluator-plan-0.1-workspace"]),
+        ("EvaluatorPlan 0.5, sandboxed", ["evaluator-plan-0.5"]),
         ("ResultManifest 0.1", ["result-manifest-0.1"]),
     ],
 )

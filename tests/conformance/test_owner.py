@@ -12,6 +12,7 @@ import yaml
 
 from idkmesh_rules.checks.catalog import catalogue, catalogue_page
 from idkmesh_rules.resources import schema_bytes, shipped_bundle, shipped_bundle_ids
+from tests.support.broken import BROKEN
 from tests.support.command import idkrules
 from tests.support.places import ROOT
 
@@ -74,100 +75,6 @@ def edit(own: Path, before: str, after: str, name: str = "bundle.yaml") -> None:
     text = (own / name).read_text()
     assert before in text, before
     (own / name).write_text(text.replace(before, after, 1))
-
-
-PATHS = """\
-  paths-authorized:
-    every: patch.path
-    must: {authorized: true}
-    on_empty: fail
-"""
-BROKEN = {
-    "a typo in a condition": (
-        "paths-authorized, no-symlinks",
-        "paths-authorised, no-symlinks",
-        "paths-authorised",
-        'there is no condition "paths-authorised"',
-        'did you mean "paths-authorized"?',
-    ),
-    "a typo in a kind": (
-        "every: patch.path",
-        "every: patch.paths",
-        "patch.paths",
-        'there is no fact kind "patch.paths"',
-        'did you mean "patch.path"?',
-    ),
-    "a typo in a field": (
-        "{authorized: true}",
-        "{authorised: true}",
-        "authorised",
-        'patch.path has no field "authorised"',
-        'did you mean "authorized"?',
-    ),
-    "a typo in a parameter": (
-        "{parameter: max_prose_lines}",
-        "{parameter: max_prose_line}",
-        "max_prose_line}",
-        'there is no parameter "max_prose_line"',
-        'did you mean "max_prose_lines"?',
-    ),
-    "a wrong type": (
-        "{authorized: true}",
-        "{authorized: yes}",
-        "yes",
-        'expected true or false for authorized, found "yes"',
-        "",
-    ),
-    "a duplicate key": (
-        "    on_empty: fail\n    finding: {severity: high, category: scope",
-        "    on_empty: fail\n    on_empty: pass\n    finding: {severity: high, category: scope",
-        "on_empty: pass",
-        'the key "on_empty" stands twice in one mapping',
-        "keep one of them",
-    ),
-    "an alias": (
-        "must: {authorized: true}",
-        "must: *demands",
-        "*demands",
-        "the alias *demands may not stand in a rule bundle",
-        "write the value out",
-    ),
-    "every without on_empty": (
-        PATHS,
-        PATHS.replace("    on_empty: fail\n", ""),
-        "paths-authorized:",
-        "every has to say what holds when there is no fact in its scope",
-        "add on_empty: fail, pass, inconclusive, not_applicable",
-    ),
-    "a contradiction": (
-        "{authorized: true}",
-        "{authorized: true, forbidden: true}",
-        "paths-authorized:",
-        "paths-authorized can't be true: no patch.path can meet where and must together",
-        "change its demands, or remove it",
-    ),
-    "an unused condition": (
-        "few-files, second-opinion",
-        "second-opinion",
-        "few-files:",
-        "the condition few-files is used by no validator and no escalation",
-        "name it in validators or escalate, or remove it",
-    ),
-    "a conjunct removed": (
-        "          paths-authorized, no-symlinks",
-        "          no-symlinks",
-        "paths-authorized:",
-        "the condition paths-authorized is used by no validator",
-        "name it in validators",
-    ),
-    "an escalation to an unknown name": (
-        "escalate: []",
-        "escalate: [touches-build]",
-        "touches-build]",
-        'there is no condition "touches-build"',
-        "",
-    ),
-}
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -1,7 +1,9 @@
 """What `evaluate --output` writes for CI: JUnit, GitHub annotations and summary, for every outcome and for hostile text."""
 
 import json
+import os
 import re
+import stat
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -147,14 +149,31 @@ def test_a_report_inside_the_candidate_is_refused_and_not_written(tmp_path: Path
     assert not (case.candidate / "j.xml").exists()
 
 
-def test_a_report_replaces_what_was_there_and_a_failing_one_does_not(tmp_path: Path) -> None:
+def test_a_report_replaces_a_file_whole_and_is_written_through_a_link(tmp_path: Path) -> None:
     case, report = fixture("accept/unified-diff--honest-patch"), tmp_path / "junit.xml"
     report.write_text("old")
+    held = report.open()
+    idkrules(*arguments(case, tmp_path / "1", "--output", f"junit={report}"))
+    assert held.read() == "old", "whoever reads the old one sees all of it"
+    assert report.read_text().startswith("<?xml")
     (tmp_path / "elsewhere").symlink_to(report)
-    run = idkrules(*arguments(case, tmp_path, "--output", f"junit={tmp_path / 'elsewhere'}"))
+    report.write_text("old")
+    run = idkrules(*arguments(case, tmp_path / "2", "--output", f"junit={tmp_path / 'elsewhere'}"))
     assert run.returncode == 0
-    assert report.read_text() == "old", "a link is replaced, not followed"
-    assert (tmp_path / "elsewhere").read_text().startswith("<?xml")
+    assert (tmp_path / "elsewhere").is_symlink()
+    assert report.read_text().startswith("<?xml")
+
+
+def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    """A pipe, standard output, a full disk: nothing that isn't a plain file is ever replaced by one."""
+    case = fixture("accept/unified-diff--honest-patch")
+    run = idkrules(*arguments(case, tmp_path / "1", "--quiet", "--output", "junit=/dev/stdout"))
+    assert (run.returncode, run.stdout.startswith("<?xml")) == (0, True)
+    run = idkrules(*arguments(case, tmp_path / "2", "--output", "junit=/dev/full"))
+    assert run.returncode == 4
+    assert "can't be written: No space left on device" in run.stderr
+    assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+    assert stat.S_ISLNK(os.lstat("/dev/stdout").st_mode)
 
 
 @pytest.mark.parametrize("where", ["/dev/full", "/nonexistent/summary.md"])

@@ -226,6 +226,12 @@ def test_an_answer_larger_than_the_verifier_parses_is_nobodys_fault(tmp_path: Pa
     assert {condition for _, condition in blamed(evaluation)} == {"json-well-formed", "json-equal", "no-differences"}
 
 
+def test_paths_that_an_answer_never_needs_are_not_missed(tmp_path: Path) -> None:
+    bundle = make(tmp_path, lambda draft: draft.unit["permissions"].update(filesystem_write=[]), builder.AnswerDraft)
+    run = idkrules("validate", "--work-unit", bundle.work_unit, "--evaluator-plan", bundle.plan)
+    assert (run.returncode, "filesystem_write" in run.stdout) == (0, False)
+
+
 def test_the_result_names_the_works_own_validators(tmp_path: Path) -> None:
     result = json.loads(json.dumps(answer(tmp_path).evaluate(output_dir=tmp_path / "out").result))
     assert {(check["id"], check["type"], check["status"]) for check in result["checks"]} == {

@@ -335,6 +335,15 @@ def test_facts_are_bounded_and_a_forbidden_change_behind_the_bound_is_told_all_t
     assert (evaluation.exit_code, blamed(evaluation)) == (1, {SCOPE, ("scope", "only-plain-files")})
 
 
+def test_progress_is_told(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    bundle = workspace(tmp_path, lambda draft: draft.files.update({f"docs/{number}": b"12" for number in range(300)}))
+    bundle.evaluate(progress=lambda files, size: told.append((files, size)))
+    assert [files for files, _ in told] == [256]
+    run = idkrules(*bundle.arguments(tmp_path / "out"))
+    assert (run.returncode, run.stderr) == (0, ""), "nothing of it where no terminal is"
+
+
 def test_ignored_paths_speak_the_allow_dialect(tmp_path: Path) -> None:
     def edit(draft: Any) -> None:
         draft.plan["baseline"]["ignore_paths"] = [".git", "build/", "**/*.log"]

@@ -186,7 +186,22 @@ def test_through_the_api_exactly_one_demand_is_needed(tmp_path: Path) -> None:
     assert [problem.message.partition(":")[0] for problem in caught.value.problems] == ["exactly one is needed"]
 
 
-def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+def test_a_plan_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    assert new(case(tmp_path), *GOOD, "--hidden").returncode == 0
+    assert (tmp_path / "plan.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_file_that_appears_meanwhile_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, knows: bool
+) -> None:
+    """Neither where the file system knows how to rename without replacing, nor where it doesn't."""
+    if not knows:
+        monkeypatch.setattr("idkmesh_rules.result.file.rename_without_replacing", lambda *_: False)
+    publish_file(tmp_path / "free", [b"mine"])
+    assert (tmp_path / "free").read_bytes() == b"mine"
+    (tmp_path / "free").unlink()
+
     def pieces() -> Iterator[bytes]:
         yield b"mine"
         (tmp_path / "out").write_bytes(b"theirs")

@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -136,6 +137,31 @@ def test_a_full_disk_leaves_nothing(pristine: Path, tmp_path: Path) -> None:
     )
     assert run.returncode == 4
     assert "output-unwritable" in run.stderr
+    assert os.listdir(out) == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_snapshot_ends_at_once_and_leaves_nothing(tmp_path: Path, number: int, code: int) -> None:
+    """Whoever stops it doesn't wait until a file of 30 GiB has been hashed."""
+    root, out = tmp_path / "root", tmp_path / "out"
+    root.mkdir()
+    out.mkdir()
+    with (root / "huge").open("wb") as file:
+        file.truncate(30 * 2**30)
+    run = subprocess.Popen(
+        [sys.executable, "-m", "idkmesh_rules", "snapshot", "--root", str(root), "--output", str(out / "b")],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    task = Path(f"/proc/{run.pid}/task")
+    deadline = time.monotonic() + 60
+    while len(list(task.iterdir())) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    run.send_signal(number)
+    started = time.monotonic()
+    assert run.wait(timeout=60) == code
+    assert time.monotonic() - started < 10
     assert os.listdir(out) == []
 
 

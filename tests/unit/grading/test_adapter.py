@@ -141,24 +141,25 @@ def test_what_it_comes_to_is_the_supervisors(host: Host, exported: bytes, said: 
     assert (evaluation.assessment.state, evaluation.passed) == (state, False)
 
 
-REJECTED: dict[str, tuple[bytes | None, dict[str, Any], str]] = {
-    "it ran out of time": (GOOD, {"outcome": JobOutcome.WALL}, "ended otherwise: wall"),
-    "it never began": (None, {"outcome": JobOutcome.SETUP_FAILED, "exit_code": None}, "setup_failed"),
-    "a control was absent": (GOOD, {"enforced": ()}, "without network-none, wall-clock"),
-    "it exported nothing": (None, {}, "something else than its one export"),
+UNGRADED: dict[str, tuple[bytes | None, dict[str, Any], State, str, bool]] = {
+    "it ran out of time": (GOOD, {"outcome": JobOutcome.WALL}, State.MISSING, "ended otherwise: wall", False),
+    "it never began": (None, {"outcome": JobOutcome.SETUP_FAILED}, State.MISSING, "setup_failed", True),
+    "a control was absent": (GOOD, {"enforced": ()}, State.INVALID, "without network-none, wall-clock", True),
+    "it exported nothing": (None, {}, State.MISSING, "the candidate's export isn't there", False),
 }
 
 
-@pytest.mark.parametrize("name", REJECTED)
+@pytest.mark.parametrize("name", UNGRADED)
 def test_the_grader_does_not_run_on_what_the_candidate_did_not_export(host: Host, name: str) -> None:
-    export, changes, reason = REJECTED[name]
+    export, changes, state, reason, hosts = UNGRADED[name]
     host.broker.comes_to["job-1/candidate"] = export, changes
     host.asked()
     evaluation = ended(host.adapter, "call-1")
-    assert (evaluation.phase, evaluation.passed, evaluation.assessment) == (Phase.REJECTED, False, None)
-    assert reason in str(evaluation.rejection)
+    assert evaluation.assessment is not None
+    assert (evaluation.phase, evaluation.assessment.state, evaluation.passed) == (Phase.COMPARED, state, False)
+    assert (reason in evaluation.assessment.reason, evaluation.assessment.host_fault) == (True, hosts)
     assert host.broker.submitted == BOTH[:1]
-    assert not ended(host.restart(), "call-1").passed
+    assert ended(host.restart(), "call-1").report() == evaluation.report()
     assert host.broker.submitted == BOTH[:1]
 
 

@@ -290,9 +290,15 @@ STATES: dict[str, tuple[bytes | None, bytes | None, dict[str, Any], State, str]]
     "different but passed": (values('{"answer": true}'), SAID, {}, State.DISAGREEMENT, "disagree"),
     "no export": (None, SAID, {}, State.MISSING, "the candidate's export isn't there"),
     "no word of the grader": (GOOD, None, {}, State.MISSING, "the grader's export isn't there"),
-    "an export that is no JSON": (b"{", SAID, {}, State.INVALID, "an export is malformed"),
-    "an export with another check": (values('{"other": 42}'), SAID, {}, State.INVALID, "an export is malformed"),
-    "the grader's word as export": (SAID, SAID, {}, State.INVALID, "an export is malformed"),
+    "an export that is no JSON": (b"{", SAID, {}, State.INVALID, "the candidate's export is malformed"),
+    "an export with another check": (
+        values('{"other": 42}'),
+        SAID,
+        {},
+        State.INVALID,
+        "the candidate's export is malformed",
+    ),
+    "the grader's word as export": (SAID, SAID, {}, State.INVALID, "the candidate's export is malformed"),
     "the candidate ran out of time": (
         GOOD,
         SAID,

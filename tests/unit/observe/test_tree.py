@@ -323,6 +323,27 @@ def test_a_disk_that_fails_makes_a_file_unreadable(tmp_path: Path, monkeypatch: 
     assert (file.digest, file.unreadable) == (None, "the file can't be read: Input/output error")
 
 
+def test_where_no_thread_can_be_started_large_files_are_hashed_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = os.urandom(2**20)
+    put(tmp_path, "a", "b", "c", data=data)
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert {file.digest for file in walk(tmp_path).files} == {digest(data)}
+
+
+def test_no_thread_and_no_descriptor_is_left(tmp_path: Path) -> None:
+    put(tmp_path, *(f"f{number}" for number in range(20)), data=b"x" * 2**20)
+    threads, descriptors = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    walk(tmp_path)
+    walk(tmp_path, TreeLimits(10, 2**20, 2**30))
+    assert (threading.active_count(), len(os.listdir("/proc/self/fd"))) == (threads, descriptors)
+
+
 def test_a_link_that_is_gone_when_it_is_looked_at_is_unreadable(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("x")
     tree = walk(tmp_path, skip=lambda path: bool((tmp_path / path).unlink()))

@@ -531,7 +531,7 @@ def test_a_long_chain_of_combinations_is_refused():
         load(edit(("  few:", chain + "  few:"), (", few]", ", few, r0]")))
 
 
-OTHERS = {"unified_diff": {}, "workspace": KINDS, "exact_json": {}}
+OTHERS = {"sandboxed_equality": {}, "unified_diff": {}, "workspace": KINDS, "exact_json": {}}
 
 
 def test_a_kind_of_another_backend_is_called_one() -> None:
