@@ -88,14 +88,15 @@ def scan(data: bytes) -> Json:
     return value
 
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+# An unterminated string matches up to the end. If it didn't match, each quote in it would be tried as a beginning.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _STEPS = bytes(1 if character in b"[{" else 255 if character in b"]}" else 0 for character in range(256))
 _NO_BRACKETS = bytes(character for character in range(256) if character not in b"[]{}")
 
 
 def _nesting(data: bytes) -> int:
     """How deep brackets are nested outside of strings; an unterminated string ends the text."""
-    bare = _STRING.sub(b"", data).partition(b'"')[0]
+    bare = _STRING.sub(b"", data)
     return max(accumulate(array("b", bare.translate(_STEPS, _NO_BRACKETS))), default=0)
 
 

@@ -35,6 +35,8 @@ MALFORMED = {
     "a mebibyte of brackets": (b"[" * MAX_BYTES, "nested more than 32 deep"),
     "an unterminated text": (b'"' + b"a" * (MAX_BYTES - 1), "it is not JSON"),
     "an unterminated text of backslashes": (b'"' + b"\\" * (MAX_BYTES - 1), "it is not JSON"),
+    "escaped quotes in an unterminated text": (b'"' + b'\\"' * (MAX_BYTES // 2 - 1), "it is not JSON"),
+    "escaped quotes before a lone backslash": (b'"' + b'\\"' * (MAX_BYTES // 2 - 1) + b"\\", "it is not JSON"),
     "brackets in an unterminated text": (b'"' + b"[" * 100, "it is not JSON"),
     "a key twice": (b'{"a": 1, "a": 1}', "a key stands twice"),
     "a key twice below": (b'[{"b": {"a": 1, "a": 2}}]', "a key stands twice"),
