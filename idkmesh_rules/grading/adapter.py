@@ -140,15 +140,15 @@ class EvaluationAdapter:
             try:
                 retained = Retained(journal, config.supervisor, config.authenticity)
                 retained.check()
+                phases = Phases(retained, config.supervisor, config.broker, config.authenticity, config.repository)
+                self._cancel.clear()
+                # A daemon: a host that ends without `stop` is a crash like any other, and the journal is made for those.
+                thread = Thread(target=self._work, args=(retained, phases), name="idkmesh-grading", daemon=True)
+                thread.start()
             except BaseException:
                 journal.close()
                 raise
-            phases = Phases(retained, config.supervisor, config.broker, config.authenticity, config.repository)
-            self._cancel.clear()
-            # A daemon: a host that ends without `stop` is a crash like any other, and the journal is made for those.
-            thread = Thread(target=self._work, args=(retained, phases), name="idkmesh-grading", daemon=True)
             self._running = _Running(journal, retained, phases, thread)
-            thread.start()
 
     def stop(self, timeout: float | None = None) -> None:
         """Submit nothing more, wait for the step that is being taken, and release the journal.

@@ -139,7 +139,11 @@ class Journal:
         self._descriptor, self._process, self._poisoned = at, os.getpid(), ""
         if not records:
             self.journal_id = f"journal-{os.urandom(16).hex()}"
-            self.append(FIRST, self._purpose, {})
+            try:
+                self.append(FIRST, self._purpose, {})
+            except BaseException:
+                self.close()
+                raise
         return self
 
     def _lock(self, at: int) -> None:

@@ -488,6 +488,24 @@ def test_one_adapter_at_a_time(host: Host) -> None:
     other.stop()
 
 
+def test_a_start_that_fails_holds_nothing(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.adapter.stop()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", lambda _thread: (_ for _ in ()).throw(RuntimeError("no threads")))
+        with pytest.raises(RuntimeError, match="no threads"):
+            host.adapter.start()
+    host.adapter.start()
+
+
+def test_a_repository_that_keeps_something_else_is_not_believed(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    put = host.repository.put
+    monkeypatch.setattr(host.repository, "put", lambda name, data: put(name, data + b" "))
+    host.asked()
+    host.stays(Phase.RECEIPTED)
+    monkeypatch.undo()
+    assert ended(host.adapter, "call-1").passed
+
+
 def test_a_stop_that_times_out_keeps_the_journal_until_a_later_one_joins(host: Host) -> None:
     go, begun = threading.Event(), threading.Event()
 
