@@ -12,7 +12,7 @@ import pytest
 from idkmesh_rules.contracts.digest import bytes_digest
 from idkmesh_rules.grading.adapter import CallMoved, CallUncertain, EvaluationAdapter, StopTimedOut
 from idkmesh_rules.grading.broker import CANDIDATE_EXPORT, grader_job
-from idkmesh_rules.grading.evidence import SqliteRepository
+from idkmesh_rules.grading.evidence import Missing, SqliteRepository
 from idkmesh_rules.grading.journal import Fault, Journal, JournalLocked, JournalRefused
 from idkmesh_rules.grading.retained import KINDS, PURPOSE, Allowance, Phase, signed_as_json
 from idkmesh_rules.grading.supervisor import State
@@ -368,6 +368,8 @@ def test_a_false_result_moves_nothing(host: Host, name: str) -> None:
     host.stays(Phase.RECEIPTED)
     with pytest.raises(CallUncertain, match="pending"):
         host.adapter.reconcile("call-1")
+    for unsigned_bytes in (SAID, GOOD[:-1] + b" ", b""):
+        assert host.repository.observation(bytes_digest(unsigned_bytes)) is None, "and nothing of it is kept"
     assert host.broker.submitted == BOTH[:1]
     host.broker.lies = {}
     assert ended(host.adapter, "call-1").passed
@@ -425,6 +427,27 @@ def test_a_deleted_observation_blocks_the_result_and_its_history_stays(host: Hos
     assert (now.passed, now.blocked, now.recorded) == (False, True, before.recorded)
     assert host.adapter.history("call-1")[-1].body["digest"] == before.recorded
     assert not ended(host.restart(), "call-1").passed
+
+
+def test_evidence_that_comes_back_makes_no_pass_of_what_was_recorded(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An assessment is immutable: that one of the moment would pass doesn't change what the call came to."""
+    get, fixture = host.repository.get, host.manifests[0].fixture
+
+    def hidden(reference: ArtifactRef) -> bytes:
+        if reference == fixture:
+            raise Missing("the bytes aren't there")
+        return get(reference)
+
+    monkeypatch.setattr(host.repository, "get", hidden)
+    host.asked()
+    ended(host.adapter, "call-1")
+    monkeypatch.undo()
+    now = host.adapter.reconcile("call-1")
+    assert now.assessment is not None
+    assert now.assessment.passed
+    assert (now.blocked, now.passed) == (True, False)
 
 
 def test_revoked_authority_blocks_everything_and_may_come_back(host: Host) -> None:
