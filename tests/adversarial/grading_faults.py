@@ -177,6 +177,13 @@ def row(case: Case, happened: str) -> Row:
 # --- Power ------------------------------------------------------------------------------------------------------------
 
 
+def restarted(case: Case) -> str:
+    try:
+        return case.life()
+    except JournalRefused:
+        return "refused"
+
+
 def powerless(place: Path, numbers: Callable[[int], range], spoil: Callable[[], None] = lambda: None) -> "Counter[str]":
     """Lose power at some steps of a call's life, with journal and evidence on a disk of their own."""
     why = Disk.missing(fresh(place, "probe"))
@@ -203,9 +210,9 @@ def powerless(place: Path, numbers: Callable[[int], range], spoil: Callable[[], 
             assert in_child(work).signal == signal.SIGKILL
             disk.off()
             disk.on()
-            decision = in_child(case.life).said
+            decision = in_child(lambda case=case: restarted(case)).said
             twice = len(set(case.broker.submitted)) != len(case.broker.submitted)
-            found["submitted twice" if twice else case.check(decision)] += 1
+            found["submitted twice" if twice else decision if decision == "refused" else case.check(decision)] += 1
         finally:
             disk.off()
     return found
