@@ -12,9 +12,6 @@ from idkmesh_rules.contracts.binding import check_builtin_validators, check_vali
 from idkmesh_rules.model.documents import AnyPlan, WorkUnit
 from idkmesh_rules.pipeline.look import Look
 
-Progress = Callable[[int, int], None]
-"""Is told how many files and bytes were read so far."""
-
 
 class Backend(NamedTuple):
     """A backend: its name and the id of its shipped rule bundle, how it looks at a candidate for its checks, and

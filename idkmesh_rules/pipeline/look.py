@@ -1,12 +1,15 @@
 """What every backend looks at a candidate with."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from idkmesh_rules.model.documents import AnyPlan, ResultManifest, WorkUnit
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.model.observation import FileObservation
 from idkmesh_rules.observe.reader import CandidateReader
+
+Progress = Callable[[int, int], None]
+"""Is told how many files and bytes were read so far."""
 
 
 class Look(NamedTuple):
