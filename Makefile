@@ -6,7 +6,7 @@ SEED ?= 1
 CASES ?= 20000
 FILES ?= 1000000
 
-.PHONY: help venv demo test lint types imports coverage fuzz bench scale bench-peers broken-bundles fixtures docs wheel clean
+.PHONY: help venv demo test lint types imports coverage fuzz bench scale bench-peers grading-faults broken-bundles fixtures docs wheel clean
 
 help:
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -50,6 +50,9 @@ bench-peers: venv ## the benchmark beside other policy engines, which it install
 
 scale: venv ## a snapshot and a workspace of FILES files (a million unless said otherwise), figures printed
 	$(BIN)/python -m tests.adversarial.scale $(FILES)
+
+grading-faults: venv ## every fault of protected grading: what happened, what was submitted, what was kept
+	@$(BIN)/python -m tests.adversarial.grading_faults
 
 broken-bundles: venv ## what lint says of a bundle broken in twelve ways
 	@PYTHONPATH=. $(BIN)/python -m tests.support.broken

@@ -137,17 +137,24 @@ class Supervisor:
             raise GradingError("this manifest is not on the roster")
         return self._roster[manifest_digest]
 
-    def assess(self, manifest_digest: str, candidate: JobResult, grader: JobResult) -> Assessment:
-        """Assess two authentic results of a registered manifest's jobs, from the bytes as they are now.
+    def refusal(self, manifest_digest: str) -> str | None:
+        """Why authority for a manifest doesn't hold at this moment, None if it does; raises GradingError."""
+        return self._authorizer(self.registered(manifest_digest).manifest, self._clock())
 
+    def assess(self, manifest_digest: str, candidate: JobResult, grader: JobResult | None) -> Assessment:
+        """Assess the authentic results of a registered manifest's jobs, from the bytes as they are now.
+
+        Without a grader's result nothing passes.
         Raises GradingError when the manifest isn't registered or a result is of another job.
         """
         registration = self.registered(manifest_digest)
         manifest = registration.manifest
-        if candidate.job_id != manifest.candidate.job_id or grader.job_id != manifest.grader.job_id:
-            raise GradingError("these results are of other jobs")
-        exports = (_export(candidate), _export(grader))
-        state, reason, checks, host = self._judged(manifest, (candidate, grader), exports)
+        results = (candidate, grader)
+        for job, result in zip((manifest.candidate, manifest.grader), results, strict=True):
+            if result is not None and result.job_id != job.job_id:
+                raise GradingError("these results are of other jobs")
+        exports = (export_of(candidate), None if grader is None else export_of(grader))
+        state, reason, checks, host = self._judged(manifest, results, exports)
         return Assessment(
             registration.assessment_id,
             manifest_digest,
@@ -161,19 +168,20 @@ class Supervisor:
         )
 
     def _judged(
-        self, manifest: Manifest, results: tuple[JobResult, JobResult], exports: tuple[ArtifactRef | None, ...]
+        self, manifest: Manifest, results: tuple[JobResult | None, ...], exports: tuple[ArtifactRef | None, ...]
     ) -> tuple[State, str, tuple[Compared, ...], bool]:
         checks: tuple[str, ...] = ()
         try:
-            refused = self._authorizer(manifest, self._clock())
+            refused = self.refusal(manifest.digest)
             if refused is not None:
                 raise _Unusable(State.REVOKED, refused)
             checks = self._declared(manifest)
             expected = exported_values(self._bytes(manifest.fixture, "the protected fixture"), checks)
             for job, result in zip((manifest.candidate, manifest.grader), results, strict=True):
-                _check_job(job, result)
-            own = _export_of(Role.CANDIDATE, self._export(exports[0], Role.CANDIDATE), exported_values, checks)
-            said = _export_of(Role.GRADER, self._export(exports[1], Role.GRADER), grader_statuses, checks)
+                if result is not None:
+                    _check_job(job, result)
+            own = _exported(Role.CANDIDATE, self._export(exports[0], Role.CANDIDATE), exported_values, checks)
+            said = _exported(Role.GRADER, self._export(exports[1], Role.GRADER), grader_statuses, checks)
         except ProtocolError as error:
             return State.INVALID, f"a protected artifact is malformed: {error}", _undecided(checks, State.INVALID), True
         except _Unusable as end:
@@ -230,7 +238,7 @@ def _check_job(job: JobSpec, result: JobResult) -> None:
 T = TypeVar("T")
 
 
-def _export_of(role: Role, data: bytes, read: Callable[[bytes, tuple[str, ...]], T], checks: tuple[str, ...]) -> T:
+def _exported(role: Role, data: bytes, read: Callable[[bytes, tuple[str, ...]], T], checks: tuple[str, ...]) -> T:
     try:
         return read(data, checks)
     except ProtocolError as error:
@@ -238,7 +246,16 @@ def _export_of(role: Role, data: bytes, read: Callable[[bytes, tuple[str, ...]],
         raise _Unusable(State.INVALID, why, host=role is Role.GRADER) from None
 
 
-def _export(result: JobResult) -> ArtifactRef | None:
+def export_to_grade(job: JobSpec, result: JobResult) -> ArtifactRef | None:
+    """What a grader may be started on; None where the candidate's job alone decides that nothing passes."""
+    try:
+        _check_job(job, result)
+    except _Unusable:
+        return None
+    return export_of(result)
+
+
+def export_of(result: JobResult) -> ArtifactRef | None:
     """The one artifact that counts; further ones are none of the protocol's, and make it none."""
     return result.exports[0] if len(result.exports) == 1 and result.exports[0].name == EXPORT else None
 
