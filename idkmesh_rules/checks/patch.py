@@ -7,6 +7,7 @@ exactly one change set leaves its files and paths incomplete, so that no rule ov
 from collections.abc import Iterator
 from functools import cached_property
 
+from idkmesh_rules.checks.authority import AUTHORITY_FIELDS, AUTHORITY_LAWS, authority_row
 from idkmesh_rules.checks.check import Asked, Case, Check, Emission, Unjudged, unread_reason
 from idkmesh_rules.diff import DiffLimits, Patch, read_patch, second_opinion
 from idkmesh_rules.model.facts import (
@@ -104,28 +105,10 @@ PATCH_PATH = FactKind(
     (
         Field("path", FieldType.STRING, "repository path", key=True),
         Field("side", FieldType.ENUM, "before the change only, or after it", key=True, values=("old", "new")),
-        Field("allowed", FieldType.BOOL, "matched by constraints.allowed_paths"),
-        Field("writable", FieldType.BOOL, "matched by permissions.filesystem_write"),
-        Field("forbidden", FieldType.BOOL, "matched by constraints.forbidden_paths"),
-        Field("reserved", FieldType.BOOL, "a name that nobody may touch"),
-        Field("authorized", FieldType.BOOL, "allowed and writable and neither forbidden nor reserved"),
-        Field("reason", FieldType.STRING, "why it is not authorized", optional=True),
+        *AUTHORITY_FIELDS,
     ),
     FindingTemplate(Severity.HIGH, Category.SCOPE, "{path} may not be changed: {reason}", path="{path}"),
-    (
-        Invariant(
-            "authorized = allowed ∧ writable ∧ ¬forbidden ∧ ¬reserved",
-            ("allowed", "writable", "forbidden", "reserved", "authorized"),
-            lambda allowed, writable, forbidden, reserved, authorized: (
-                authorized == (allowed and writable and not forbidden and not reserved)
-            ),
-        ),
-        Invariant(
-            "a reason stands exactly where authority is missing",
-            ("authorized", "reason"),
-            lambda authorized, reason: authorized == (reason is None),
-        ),
-    ),
+    AUTHORITY_LAWS,
 )
 
 
@@ -217,12 +200,7 @@ def _scope(case: PatchCase) -> Iterator[Emission]:
         row = (
             path,
             side,
-            judged.allowed,
-            judged.writable,
-            judged.forbidden,
-            judged.reserved,
-            judged.authorized,
-            judged.reason,
+            *authority_row(judged),
         )
         yield Emission(PATCH_PATH, row, Origin("patch-scope", locator, line=line))
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
+from idkmesh_rules.checks.authority import AUTHORITY_FIELDS, AUTHORITY_LAWS, authority_row
 from idkmesh_rules.checks.check import Asked, Case, Check, Emission, Key, Unjudged
 from idkmesh_rules.model.facts import (
     Category,
@@ -43,28 +44,10 @@ WORKSPACE_CHANGE = FactKind(
             "what became of it; `mode` where only that is another one",
             values=("added", "modified", "deleted", "mode"),
         ),
-        Field("allowed", FieldType.BOOL, "matched by constraints.allowed_paths"),
-        Field("writable", FieldType.BOOL, "matched by permissions.filesystem_write"),
-        Field("forbidden", FieldType.BOOL, "matched by constraints.forbidden_paths"),
-        Field("reserved", FieldType.BOOL, "a name that nobody may touch"),
-        Field("authorized", FieldType.BOOL, "allowed and writable and neither forbidden nor reserved"),
-        Field("reason", FieldType.STRING, "why it is not authorized", optional=True),
+        *AUTHORITY_FIELDS,
     ),
     FindingTemplate(Severity.HIGH, Category.SCOPE, "{path} may not be touched ({change}): {reason}", path="{path}"),
-    (
-        Invariant(
-            "authorized = allowed ∧ writable ∧ ¬forbidden ∧ ¬reserved",
-            ("allowed", "writable", "forbidden", "reserved", "authorized"),
-            lambda allowed, writable, forbidden, reserved, authorized: (
-                authorized == (allowed and writable and not forbidden and not reserved)
-            ),
-        ),
-        Invariant(
-            "a reason stands exactly where authority is missing",
-            ("authorized", "reason"),
-            lambda authorized, reason: authorized == (reason is None),
-        ),
-    ),
+    AUTHORITY_LAWS,
     # What was deleted only the baseline shows; where it isn't known whether something changed, the path is there.
     shown_when=("change", ("added", "modified", "mode")),
 )
@@ -147,12 +130,7 @@ def _row(path: str, change: str | Unknown, judged: Judgement) -> Row:
     return (
         key,
         change,
-        judged.allowed,
-        judged.writable,
-        judged.forbidden,
-        judged.reserved,
-        judged.authorized,
-        judged.reason,
+        *authority_row(judged),
     )
 
 

@@ -46,6 +46,7 @@ VERBS = {
     "facts": Verb("facts", "facts", "idkrules facts patch.path"),
     "digest": Verb("digest", "digest", "idkrules digest work-unit.json"),
     "reasons": Verb("reasons", "reasons", "idkrules reasons binding-drift"),
+    "broker": Verb("broker", None, "idkrules broker init /etc/idkrules/broker --name builder-1"),
     "self-test": Verb("self_test", "self_test", "idkrules self-test"),
 }
 

@@ -7,7 +7,7 @@ from idkmesh_rules.checks.answer import AnswerCase
 from idkmesh_rules.contracts.digest import bytes_digest
 from idkmesh_rules.model.observation import Tree, stored_path
 from idkmesh_rules.observe.tree import TreeLimits
-from idkmesh_rules.pipeline.backends import Look
+from idkmesh_rules.pipeline.look import Look
 
 
 def answer_case(look: Look) -> AnswerCase:

@@ -20,8 +20,9 @@ from idkmesh_rules.model.observation import FileObservation, FileState
 from idkmesh_rules.observe.control import read_control_file
 from idkmesh_rules.observe.reader import CandidateReader
 from idkmesh_rules.observe.sovereignty import CandidateRoot
-from idkmesh_rules.pipeline.backends import BACKENDS, Look, Progress
+from idkmesh_rules.pipeline.backends import BACKENDS
 from idkmesh_rules.pipeline.contract import Contract
+from idkmesh_rules.pipeline.look import Look, Progress
 
 
 class Seen(NamedTuple):

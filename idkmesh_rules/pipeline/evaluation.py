@@ -19,10 +19,11 @@ from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.observe.control import read_control_file
 from idkmesh_rules.observe.sovereignty import CandidateRoot, check_control_outside, check_output_outside
 from idkmesh_rules.observe.tracked import check_untracked
-from idkmesh_rules.pipeline.backends import BACKENDS, Progress
+from idkmesh_rules.pipeline.backends import BACKENDS
 from idkmesh_rules.pipeline.candidate import observe_candidate
 from idkmesh_rules.pipeline.conclusion import conclude
 from idkmesh_rules.pipeline.contract import Asked, Contract, read_contract
+from idkmesh_rules.pipeline.look import Progress
 from idkmesh_rules.result.directory import check_absent, publish
 from idkmesh_rules.result.documents import file_bytes
 from idkmesh_rules.result.refusal import refusal_document

@@ -4,7 +4,7 @@ Invariant: every declared file is looked at once under each limit that applies t
 """
 
 from idkmesh_rules.checks.patch import PatchCase
-from idkmesh_rules.pipeline.backends import Look
+from idkmesh_rules.pipeline.look import Look
 
 
 def patch_case(look: Look) -> PatchCase:

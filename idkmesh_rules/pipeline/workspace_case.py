@@ -10,7 +10,7 @@ from idkmesh_rules.model.observation import FileObservation, FileState, TreeFile
 from idkmesh_rules.observe.reader import plain_path
 from idkmesh_rules.observe.tree import TreeLimits
 from idkmesh_rules.paths.patterns import compile_allow
-from idkmesh_rules.pipeline.backends import Look
+from idkmesh_rules.pipeline.look import Look
 
 
 def workspace_case(look: Look) -> WorkspaceCase:

@@ -30,7 +30,7 @@ def publish_file(output: Path, pieces: Iterable[bytes]) -> None:
             with suppress(FileNotFoundError):
                 staging.unlink()
     except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno == EEXIST:
+        if isinstance(error, OSError) and error.errno == EEXIST and os.path.lexists(output):
             raise Refusal(
                 "output-exists",
                 "the output file exists already",

@@ -4,11 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from idkmesh_rules.checks import kinds_of_all
-from idkmesh_rules.model.bundle import Bundle, Demand, Floor, Leaf, Mark, Operator, Validator
+from idkmesh_rules.model.bundle import Bundle, Demand, Floor, Form, Leaf, Mark, Operator, Validator
 from idkmesh_rules.model.facts import FactKind, FactStore, FieldType, Unknown
 from idkmesh_rules.model.proof import Recommendation
 from idkmesh_rules.policy import decide_unsafe_without_floor, load_bundle
-from idkmesh_rules.policy.testing.coverage import coverage, obligations
+from idkmesh_rules.policy.testing.coverage import coverage, met, obligations
 from idkmesh_rules.policy.testing.equivalence import equivalent
 from idkmesh_rules.policy.testing.fields import broken_invariant
 from idkmesh_rules.policy.testing.mutants import mutants
@@ -168,3 +168,42 @@ def test_coverage_meets_only_obligations_that_there_are(bundle: Bundle, many: li
     assert list(whole) == list(dict.fromkeys(obligations(bundle)))
     fewer = coverage(bundle, decided[:1]).shown
     assert all(whole[each] is not None for each, case in fewer.items() if case is not None)
+
+
+def masked(bundle: Bundle, validator: str, values: dict[str, str]) -> str:
+    """A validator's value, naively, if the leaves had `values`."""
+
+    def of(name: str) -> str:
+        rule = bundle.conditions[name]
+        if isinstance(rule, Leaf):
+            return values[name]
+        below = [of(child) for child in rule.children]
+        return naive.conjunction(below) if rule.form is Form.ALL else next((v for v in "TUF" if v in below), "N")
+
+    return naive.conjunction([of(child) for child in bundle.validators[validator].children])
+
+
+@settings(max_examples=300, deadline=None)
+@given(bundles(), stores())
+def test_coverage_is_masking_by_its_definition(bundle: Bundle, seen: FactStore) -> None:
+    """T, F, U and N are shown exactly where the design says so, by replacing recorded values in a naive evaluation."""
+    decision = decide_unsafe_without_floor(bundle, seen, parameters={}, required=("first", "second"))
+    shown = {
+        (each.owner, each.condition, each.value.letter) for each in met(bundle, decision) if each.owner != "escalate"
+    }
+    expected = set()
+    for validator in bundle.validators.values():
+        names = [leaf.name for leaf in bundle.leaves(validator.children)]
+        values = {name: naive.condition(bundle, name, seen) for name in names}
+        root = masked(bundle, validator.id, values)
+        for name, value in values.items():
+            with_false, with_true = (masked(bundle, validator.id, {**values, name: other}) for other in "FT")
+            decides = {
+                "T": root == "T" and with_false == "F",
+                "F": root == "F" and with_true != "F",
+                "U": root == "U" and with_false == "F",
+                "N": root == "T",
+            }
+            if decides[value]:
+                expected.add((validator.id, name, value))
+    assert shown == expected

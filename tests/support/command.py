@@ -3,10 +3,16 @@
 import contextlib
 import io
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+
+def hearing_interrupts() -> None:
+    """What a child does before it becomes the command: a test run in a shell's background would hand it a deaf ear."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def idkrules(*arguments: str | Path, **options: Any) -> "subprocess.CompletedProcess[str]":

@@ -76,38 +76,58 @@ def _of_leaf(owner: str, leaf: Leaf) -> Iterator[Obligation]:
 def met(bundle: Bundle, decision: Decision) -> Iterator[Obligation]:
     """The obligations that one decision meets."""
     for outcome in decision.validators:
-        for leaf in bundle.leaves(bundle.validators[outcome.id].children):
-            for obligation in _of_leaf(outcome.id, leaf):
-                if _shows(outcome.node, obligation):
-                    yield obligation
+        yield from _met_by(bundle, outcome.id, outcome.node)
     for node in decision.escalations:
         mark = bundle.conditions[node.condition].mark or bundle.mark
         if node.value is not Truth.NOT_APPLICABLE:
             yield Obligation(ESCALATION, node.condition, node.value, mark)
 
 
-def _shows(root: ProofNode, obligation: Obligation) -> bool:
-    name, value = obligation.condition, obligation.value
-    if _recorded(root, name) is not value:
-        return False
-    match value:
-        case Truth.TRUE:
-            return root.value is Truth.TRUE and _masked(root, name, Truth.FALSE) is Truth.FALSE
-        case Truth.FALSE:
-            return root.value is Truth.FALSE and _masked(root, name, Truth.TRUE) is not Truth.FALSE
-        case Truth.UNKNOWN:
-            return root.value is Truth.UNKNOWN and _masked(root, name, Truth.FALSE) is Truth.FALSE
-    return root.value is Truth.TRUE
+def _met_by(bundle: Bundle, validator: str, root: ProofNode) -> Iterator[Obligation]:
+    nested = {
+        leaf.name
+        for name in bundle.validators[validator].children
+        if not isinstance(bundle.conditions[name], Leaf)
+        for leaf in bundle.leaves((name,))
+    }
+    recorded = dict(_leaf_values(root))
+    failed = [child.value for child in root.children].count(Truth.FALSE)
+    for leaf in bundle.leaves(bundle.validators[validator].children):
+        value = recorded[leaf.name]
+        if value not in _WANTED[root.value]:
+            continue
+        # In a plain conjunction it is known what replacing one value does; only what lies deeper has to be tried.
+        decides = _decides(root, leaf.name, value) if leaf.name in nested else value is not Truth.FALSE or failed == 1
+        if decides:
+            yield from [each for each in _of_leaf(validator, leaf) if each.value is value]
 
 
-def _recorded(root: ProofNode, name: str) -> Truth | None:
+_WANTED = {
+    Truth.TRUE: (Truth.TRUE, Truth.NOT_APPLICABLE),
+    Truth.FALSE: (Truth.FALSE,),
+    Truth.UNKNOWN: (Truth.UNKNOWN,),
+    Truth.NOT_APPLICABLE: (),
+}
+"""Which values of a leaf can be shown to decide a validator of each value."""
+
+
+def _leaf_values(root: ProofNode) -> Iterator[tuple[str, Truth]]:
     pending = [root]
     while pending:
         node = pending.pop()
-        if node.condition == name and node.form is not Form.VALIDATOR:
-            return node.value
+        if node.leaf is not None:
+            yield node.condition, node.value
         pending.extend(node.children)
-    return None
+
+
+def _decides(root: ProofNode, name: str, value: Truth) -> bool:
+    """Whether the validator would say otherwise, were the leaf's value another one wherever it stands."""
+    match value:
+        case Truth.TRUE | Truth.UNKNOWN:
+            return _masked(root, name, Truth.FALSE) is Truth.FALSE
+        case Truth.FALSE:
+            return _masked(root, name, Truth.TRUE) is not Truth.FALSE
+    return True
 
 
 def _masked(node: ProofNode, name: str, value: Truth) -> Truth:

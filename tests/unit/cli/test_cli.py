@@ -15,7 +15,7 @@ import pytest
 from idkmesh_rules import __version__
 from idkmesh_rules.model.reasons import REFUSALS
 from tests.support.bundles import Bundle, make
-from tests.support.command import idkrules
+from tests.support.command import hearing_interrupts, idkrules
 from tests.support.places import ROOT
 
 
@@ -254,6 +254,7 @@ def test_an_interrupt_is_no_verdict(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=ROOT,
+        preexec_fn=hearing_interrupts,
     )
     # Opening this end returns when the command has opened the other one, and so waits for input.
     writer = os.open(tmp_path / "patch", os.O_WRONLY)

@@ -186,6 +186,15 @@ def test_through_the_api_exactly_one_demand_is_needed(tmp_path: Path) -> None:
     assert [problem.message.partition(":")[0] for problem in caught.value.problems] == ["exactly one is needed"]
 
 
+def test_where_nothing_can_be_written_nothing_is_left(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    for place in (tmp_path / "file" / "out", tmp_path / ("x" * 300)):
+        with pytest.raises(Refusal) as caught:
+            publish_file(place, [b"mine"])
+        assert caught.value.reason == "output-unwritable"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 def test_a_plan_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     assert new(case(tmp_path), *GOOD, "--hidden").returncode == 0
     assert (tmp_path / "plan.json").stat().st_mode & 0o777 == 0o600

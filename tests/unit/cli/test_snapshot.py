@@ -16,7 +16,7 @@ import pytest
 from idkmesh_rules import Limits, Refusal
 from idkmesh_rules.contracts.schema import load_schema
 from idkmesh_rules.pipeline.snapshot import snapshot
-from tests.support.command import idkrules
+from tests.support.command import hearing_interrupts, idkrules
 from tests.support.places import ROOT
 
 
@@ -153,6 +153,7 @@ def test_an_interrupted_snapshot_ends_at_once_and_leaves_nothing(tmp_path: Path,
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=hearing_interrupts,
     )
     task = Path(f"/proc/{run.pid}/task")
     deadline = time.monotonic() + 60

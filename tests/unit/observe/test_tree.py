@@ -323,6 +323,28 @@ def test_a_disk_that_fails_makes_a_file_unreadable(tmp_path: Path, monkeypatch: 
     assert (file.digest, file.unreadable) == (None, "the file can't be read: Input/output error")
 
 
+@pytest.mark.parametrize(
+    ("name", "place"), [("scandir", "the root"), ("open", "the root"), ("scandir", "the directory d")]
+)
+def test_a_disk_that_fails_makes_a_directory_unseen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, place: str
+) -> None:
+    """For the root and for a directory below it, when it is opened and when it is listed."""
+    put(tmp_path, "d/file")
+    real, calls = getattr(os, name), []
+
+    def failing(*arguments: Any, **options: Any) -> Any:
+        calls.append(arguments)
+        if (name == "open" and arguments[0] != ".") or (place != "the root" and len(calls) == 1):
+            return real(*arguments, **options)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, name, failing)
+    tree = walk(tmp_path)
+    assert tree.unseen == f"not everything below {place} could be seen: the directory can't be read: Input/output error"
+    assert tree.files == ()
+
+
 def test_where_no_thread_can_be_started_large_files_are_hashed_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
