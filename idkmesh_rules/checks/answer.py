@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from idkmesh_rules.checks.check import Asked, Case, Check, Emission, Key, Unjudged, unread_reason
 from idkmesh_rules.contracts.pointer import json_pointer
-from idkmesh_rules.contracts.strict_json import read_document
+from idkmesh_rules.contracts.strict_json import exact_value, read_document
 from idkmesh_rules.errors import ContractError
 from idkmesh_rules.model.facts import (
     Category,
@@ -132,9 +132,17 @@ class AnswerCase(Case):
             )
         try:
             limit, depth = len(seen.data), self.limits.json_depth
-            return read_document(seen.data, "candidate", "", max_bytes=limit, max_depth=depth).value
+            read_document(seen.data, "candidate", "", max_bytes=limit, max_depth=depth)
+            value: Mapping[str, Any] = exact_value(seen.data)
+            return value
         except ContractError as error:
             return error
+
+    @cached_property
+    def wanted(self) -> Mapping[str, Any]:
+        """The value that the plan demands, with its numbers as they are spelled there."""
+        value: Mapping[str, Any] = exact_value(self.plan.document.data)["required_json"]
+        return value
 
     @cached_property
     def differences(self) -> tuple[int, tuple[Difference, ...]] | Unjudged:
@@ -144,7 +152,7 @@ class AnswerCase(Case):
             return answer
         if isinstance(answer, ContractError):
             return Unjudged("not compared: the answer is not strict JSON")
-        return compare(self.plan.demands.required_json, answer, self.limits.differences)
+        return compare(self.wanted, answer, self.limits.differences)
 
 
 def compare(expected: Any, observed: Any, most: int) -> tuple[int, tuple[Difference, ...]]:
@@ -180,8 +188,10 @@ def _text(value: Any) -> str | None:
         return None
     if isinstance(value, str):
         value = value[:_SHOWN]
+    if not isinstance(value, (str, int, list, dict, type(None))):
+        return str(value)[:_SHOWN]  # a decimal, as it is spelled
     pieces, length = [], 0
-    for piece in json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).iterencode(value):
+    for piece in json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=float).iterencode(value):
         pieces.append(piece)
         length += len(piece)
         if length > _SHOWN:
@@ -240,7 +250,7 @@ def _differences_asked(case: AnswerCase) -> frozenset[Key] | Unjudged:
     if isinstance(answer, (Unjudged, ContractError)):
         return Unjudged("not compared: there is no value to compare")
     most = case.limits.differences
-    keys = frozenset((each,) for each in islice(_differing(case.plan.demands.required_json, answer), most + 1))
+    keys = frozenset((each,) for each in islice(_differing(case.wanted, answer), most + 1))
     return keys if len(keys) <= most else Unjudged(f"there are more than {most} differences; the first ones are listed")
 
 

@@ -1,5 +1,6 @@
 """`idkrules test`: the tests of rule bundles, what they show, and what they would miss."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,7 +30,7 @@ def bundle_tests(
 
     from idkmesh_rules.cli.exits import CLEAN, PROBLEM, UNREADABLE, USAGE
     from idkmesh_rules.cli.output import complain, emit, wants_colour
-    from idkmesh_rules.cli.reports import report_paths, write_report
+    from idkmesh_rules.cli.reports import check_apart, report_paths, write_report
     from idkmesh_rules.errors import PolicyError, Refusal
     from idkmesh_rules.pipeline.bundles import Wanted, run_tests
     from idkmesh_rules.render import bundles as render
@@ -37,6 +38,8 @@ def bundle_tests(
     from idkmesh_rules.render.text import refusal_text
 
     paths = report_paths(output, ("junit",), "junit=PATH")
+    for path in paths.values():
+        check_apart(path, [Path(each) / name for each in bundles for name in ("bundle.yaml", "tests.yaml")])
     wanted = Wanted(coverage, mutate, generate, pattern)
     code, reports = CLEAN, []
     for asked in bundles:

@@ -48,7 +48,8 @@ def evaluate(
     from idkmesh_rules.pipeline.evaluation import evaluate as run
     from idkmesh_rules.render import text
 
-    reports = wanted_reports(output, candidate_root) if output else no_reports
+    kept = [work_unit, result_manifest, evaluator_plan, output_dir, *([Path(bundle) / "bundle.yaml"] if bundle else [])]
+    reports = wanted_reports(output, candidate_root, kept) if output else no_reports
     try:
         with counter("reading") as progress:
             evaluation = run(

@@ -28,10 +28,15 @@ def no_reports(_outcome: "Evaluation | Refusal", code: int) -> int:
     return code
 
 
-def wanted_reports(given: Sequence[str], candidate_root: Path) -> Reports:
-    """What writes the reports that `--output` asks for; raises typer.BadParameter for what it can't mean."""
+def wanted_reports(given: Sequence[str], candidate_root: Path, kept: Sequence[Path]) -> Reports:
+    """What writes the reports that `--output` asks for; raises typer.BadParameter for what it can't mean.
+
+    `kept` are the files and directories of the run that no report may land on or in: its inputs and its evidence.
+    """
     github = "github" in given
     paths = report_paths([text for text in given if text != "github"], ("junit",), "junit=PATH or github")
+    for path in paths.values():
+        check_apart(path, kept)
 
     def write(outcome: "Evaluation | Refusal", code: int) -> int:
         from idkmesh_rules.render import evaluations as render
@@ -53,12 +58,26 @@ def wanted_reports(given: Sequence[str], candidate_root: Path) -> Reports:
     return write
 
 
+def check_apart(path: Path, kept: Sequence[Path]) -> None:
+    """Raise typer.BadParameter when a report would land on or in one of `kept`, by name or by where a link leads."""
+    spelled, real = Path(os.path.abspath(path)), Path(os.path.realpath(path))
+    for each in kept:
+        for one in {Path(os.path.abspath(each)), Path(os.path.realpath(each))}:
+            if one in (spelled, real, *spelled.parents, *real.parents):
+                raise typer.BadParameter(
+                    f"{path} would land on or in {each}, which this run reads or writes", param_hint="--output"
+                )
+
+
 def _outside(candidate_root: Path, path: Path) -> int:
-    """4 if a report would land inside the candidate, else 0."""
+    """4 if a report would land inside the candidate, by where it is spelled or by where a link leads, else 0."""
     from idkmesh_rules.observe.sovereignty import CandidateRoot, check_output_outside
 
     try:
-        check_output_outside(CandidateRoot.of(candidate_root), path)
+        root = CandidateRoot.of(candidate_root)
+        check_output_outside(root, path)
+        # A link in the candidate is the worker's, and must not choose where a report goes.
+        check_output_outside(root, path.parent / "report")
     except Refusal as refusal:
         if refusal.reason == "output-inside-candidate":
             complain(f"idkrules: the report {path} would lie inside the candidate; name a path outside of it")

@@ -69,6 +69,16 @@ def read_document(
     raise ContractError(find_faults(text, source, max_depth=max_depth, max_digits=_INTEGER_DIGITS, quote=quote))
 
 
+def exact_value(data: bytes) -> Any:
+    """The value of bytes that were read strictly before, with every number that isn't an integer as a decimal.
+
+    For comparing: two spellings that differ beyond what a float holds are two values.
+    """
+    from decimal import Decimal  # no evaluation of a patch or a workspace needs it
+
+    return json.loads(data.decode(), parse_float=Decimal)
+
+
 def _decode(data: bytes, source: str, max_bytes: int) -> str:
     if len(data) > max_bytes:
         raise ContractError(

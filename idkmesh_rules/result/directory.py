@@ -45,8 +45,9 @@ def publish(output: Path, files: Mapping[str, bytes], *, durable: bool) -> None:
         # Opened first: if the rename can't be made durable, nothing is to appear.
         parent = os.open(output.parent, _TO_SYNC) if durable else None
         try:
-            staging.mkdir(mode=0o700)
             try:
+                # Made inside: a signal may come right behind any call, and what was made is to be taken away.
+                staging.mkdir(mode=0o700)
                 _fill(staging, files, durable)
                 _rename(staging, output)
             except BaseException:

@@ -182,3 +182,33 @@ def test_a_summary_that_can_not_be_written_is_no_success(tmp_path: Path, where: 
     run = idkrules(*arguments(case, tmp_path, "--output", "github"), env={"GITHUB_STEP_SUMMARY": where})
     assert run.returncode == 4
     assert "the step summary can't be written" in run.stderr
+
+
+def test_a_report_never_lands_on_what_the_run_reads_or_writes(tmp_path: Path) -> None:
+    case = make(tmp_path / "case")
+    before = {path: path.read_bytes() for path in (case.work_unit, case.manifest, case.plan)}
+    (tmp_path / "link").symlink_to(case.plan)
+    out = tmp_path / "out"
+    for path in (*before, tmp_path / "link", out / "verification-result.json", out / "junit.xml", out):
+        run = idkrules(*case.arguments(out), "--output", f"junit={path}")
+        assert run.returncode == 2, path
+        assert "which this run reads or writes" in " ".join(run.stderr.split())
+        assert not out.exists()
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_link_in_the_candidate_does_not_choose_where_a_report_goes(tmp_path: Path) -> None:
+    case, victim = make(tmp_path / "case"), tmp_path / "victim"
+    victim.write_text("precious")
+    (case.candidate / "report.xml").symlink_to(victim)
+    run = idkrules(*case.arguments(tmp_path / "out"), "--output", f"junit={case.candidate / 'report.xml'}")
+    assert run.returncode == 4
+    assert victim.read_text() == "precious"
+
+
+def test_the_report_of_a_bundles_tests_spares_the_bundle(tmp_path: Path) -> None:
+    assert idkrules("new", "bundle", tmp_path / "own").returncode == 0
+    before = (tmp_path / "own" / "bundle.yaml").read_text()
+    assert idkrules("test", "own", "--output", "junit=own/bundle.yaml", cwd=tmp_path).returncode == 2
+    assert (tmp_path / "own" / "bundle.yaml").read_text() == before
+    assert idkrules("test", ".", "--output", "junit=report.xml", cwd=tmp_path / "own").returncode == 0

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from idkmesh_rules import Limits
 from idkmesh_rules.checks.answer import _differing, compare
 from idkmesh_rules.contracts.digest import canonical_bytes
+from idkmesh_rules.contracts.strict_json import exact_value
 from tests.support.bundles import Bundle, blamed, builder, make
 from tests.support.command import idkrules
 
@@ -240,3 +242,24 @@ def test_the_result_names_the_works_own_validators(tmp_path: Path) -> None:
         ("independent-acceptance", "test", "passed"),
     }
     assert result["metrics"]["candidate_change_count"] is None
+
+
+ROUNDED = [
+    ("12345678901234567890.5", "12345678901234567890.6"),
+    ("9007199254740993.0", "9007199254740992.0"),
+    ("1e-400", "0.0"),
+    ("0.1", "0.1000000000000000055"),
+]
+
+
+@pytest.mark.parametrize(("want", "have"), ROUNDED)
+def test_numbers_that_a_float_would_take_for_one_are_two(want: str, have: str) -> None:
+    one, other = (exact_value(b'{"a": [%s]}' % text.encode()) for text in (want, have))
+    ((pointer, expected, observed),) = compare(one, other, 100)[1]
+    assert (pointer, expected, observed) == ("/a/0", str(Decimal(want)), str(Decimal(have)))
+    assert list(_differing(one, other)) == ["/a/0"]
+
+
+@pytest.mark.parametrize(("want", "have"), [("1.0", "1.00"), ("100.0", "1e2"), ("0.0", "-0.0")])
+def test_spellings_of_one_number_are_one(want: str, have: str) -> None:
+    assert compare(exact_value(want.encode()), exact_value(have.encode()), 100)[1] == ()
