@@ -19,7 +19,7 @@ from idkmesh_rules.pipeline.rules import backend_floor, bundle_directory, loaded
 from idkmesh_rules.policy import bind_parameters, load_bundle
 from idkmesh_rules.policy.prove import prove_floor
 from idkmesh_rules.policy.testing.coverage import Coverage, coverage
-from idkmesh_rules.policy.testing.generate import Proposal, propose
+from idkmesh_rules.policy.testing.generate import Proposals, propose
 from idkmesh_rules.policy.testing.read import read_suite
 from idkmesh_rules.policy.testing.run import CaseResult, Staged, run_bare, run_case, staged
 from idkmesh_rules.policy.testing.study import Study, study
@@ -60,7 +60,7 @@ class SuiteReport(NamedTuple):
     left_out: int
     coverage: Coverage | None = None
     study: Study | None = None
-    proposals: tuple[Proposal, ...] | None = None
+    proposals: Proposals | None = None
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:

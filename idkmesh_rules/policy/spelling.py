@@ -25,7 +25,7 @@ def leaf_text(leaf: Leaf, parameters: Mapping[str, Value] = _NO_PARAMETERS) -> s
     ]
     if leaf.form is Form.COUNT:
         bounds = (("at_least", leaf.at_least), ("at_most", leaf.at_most))
-        parts += [f"{name}: {_operand(bound, parameters)}" for name, bound in bounds if bound is not None]
+        parts += [f"{name}: {operand_text(bound, parameters)}" for name, bound in bounds if bound is not None]
     if leaf.on_empty is not None:
         parts.append(f"on_empty: {leaf.on_empty.value}")
     return "{" + ", ".join(parts) + "}"
@@ -49,7 +49,7 @@ def asked_text(
     demand: Demand, parameters: Mapping[str, Value] = _NO_PARAMETERS, spell: Callable[[Value], str] | None = None
 ) -> str:
     """What a demand asks of its field, without the field's name."""
-    operands = [_operand(operand, parameters, spell) for operand in demand.operands]
+    operands = [operand_text(operand, parameters, spell) for operand in demand.operands]
     if demand.operator is Operator.IN and len(operands) == 1:
         return operands[0]
     listed = demand.operator in _LISTS or len(operands) > 1
@@ -66,7 +66,10 @@ def value_text(value: Value | Unknown) -> str:
     return "absent" if value is None else str(value)
 
 
-def _operand(operand: Operand, parameters: Mapping[str, Value], spell: Callable[[Value], str] | None = None) -> str:
+def operand_text(
+    operand: Operand, parameters: Mapping[str, Value] = _NO_PARAMETERS, spell: Callable[[Value], str] | None = None
+) -> str:
+    """An operand as bundle.yaml spells it, with a parameter's value where it is known; `spell` writes literals."""
     spell = spell or value_text
     if not isinstance(operand, ParameterRef):
         return spell(operand)

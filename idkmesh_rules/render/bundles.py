@@ -14,6 +14,7 @@ from idkmesh_rules.model.text import printable
 from idkmesh_rules.model.truth import Truth
 from idkmesh_rules.pipeline.bundles import LintReport, SuiteReport
 from idkmesh_rules.policy.testing.coverage import ESCALATION, Obligation
+from idkmesh_rules.policy.testing.generate import Proposals
 from idkmesh_rules.policy.testing.mutants import Mutant
 from idkmesh_rules.policy.testing.run import CaseResult
 from idkmesh_rules.policy.testing.write import case_yaml
@@ -99,7 +100,8 @@ def _study_lines(report: SuiteReport, colour: bool) -> Iterator[str]:
     study = report.study
     for mutant in study.survived:
         yield from wrapped(
-            f"{painted('✗', RED, colour)} bundle.yaml:{mutant.mark.line}: no case notices {mutant.what}", 2
+            f"{painted('✗', RED, colour)} bundle.yaml:{mutant.mark.line}: no case notices {printable(mutant.what, 1000)}",
+            2,
         )
     yield (
         f"  {_mark(not study.survived, colour)} {study.total} mutants: {study.killed} killed, "
@@ -112,9 +114,12 @@ def proposals_yaml(report: SuiteReport) -> str:
     taken = {result.case.name for result in report.results}
     names = (name for number in range(1, 10**9) if (name := f"unnamed-{number}") not in taken)
     found = []
-    for proposal, name in zip(report.proposals or (), names, strict=False):
-        comment = textwrap.wrap(proposal.shows, 110, break_long_words=False)
-        found.append(case_yaml(name, proposal.edits, proposal.observed, comment))
+    proposals = report.proposals or Proposals((), 0)
+    for proposal, name in zip(proposals.found, names, strict=False):
+        comment = textwrap.wrap(printable(proposal.shows, 1000), 110, break_long_words=False)
+        found.append(case_yaml(name, proposal.edits, proposal.observed, comment, proposal.parameters))
+    if proposals.left:
+        found.append(f"  # {proposals.left} more points are open, for which no case was found; write these by hand.\n")
     return "\n".join(found)
 
 

@@ -5,18 +5,23 @@ leaves can tell, a number of facts of each sort. Their tables look only at wheth
 twice, and, for `count`, how often; so sets with up to three facts, and with as many of one or two sorts as a bound
 speaks of, tell two leaves apart if any set does.
 
+A parameter may have any value. A demand that mentions one, is the same in both leaves and is the only one about its field
+splits facts in the same way whatever the value is, so its default stands for all; in any other place a parameter leaves open
+what a leaf says.
+
 Invariant: equivalence is claimed only if it holds for all those sets; where rows can't be listed, or a parameter leaves
 open what a leaf says, it isn't claimed (design: facts-and-policy, *Bundle tests*).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations, combinations_with_replacement, product
 from typing import NamedTuple
 
 from idkmesh_rules.model.bundle import Form, Leaf, Operator, ParameterRef
-from idkmesh_rules.model.facts import FactKind
+from idkmesh_rules.model.facts import FactKind, FieldType, Value
 from idkmesh_rules.model.truth import Truth
 from idkmesh_rules.policy.abstract import AbstractRow, Conjunction, TooManyRows, Unknowns, atoms, rows
+from idkmesh_rules.policy.predicate import filled
 from idkmesh_rules.policy.scan import Scan, negated
 from idkmesh_rules.policy.tables import Table, counted, table_for
 
@@ -53,10 +58,11 @@ class _Sort(NamedTuple):
 _Set = tuple[tuple[_Sort, int], ...]
 
 
-def equivalent(first: Leaf, second: Leaf) -> bool:
-    """Whether the leaves, over one kind, have one value on every fact set of it."""
-    if any(isinstance(operand, ParameterRef) for leaf in (first, second) for operand in _operands(leaf)):
+def equivalent(first: Leaf, second: Leaf, defaults: Mapping[str, Value]) -> bool:
+    """Whether the leaves, over one kind, have one value on every fact set of it, whatever the parameters are."""
+    if not _same_for_all_parameters(first, second):
         return False
+    first, second = (_filled(leaf, defaults) for leaf in (first, second))
     judges = (_Judge.of(first), _Judge.of(second))
     wanted = [atom for judge in judges for atom in (*judge.where, *judge.must)]
     try:
@@ -74,6 +80,32 @@ def equivalent(first: Leaf, second: Leaf) -> bool:
         if _possible(facts)
         for complete in (True, False)
     )
+
+
+def _same_for_all_parameters(first: Leaf, second: Leaf) -> bool:
+    if any(isinstance(bound, ParameterRef) for leaf in (first, second) for bound in (leaf.at_least, leaf.at_most)):
+        return False
+    demands = [*first.demands, *second.demands]
+    for demand in demands:
+        if any(isinstance(operand, ParameterRef) for operand in demand.operands):
+            beside = [each for each in demands if each.field.name == demand.field.name]
+            if demand.field.type in _TIED or any(each[:3] != demand[:3] for each in beside):
+                return False
+    return True
+
+
+_TIED = (FieldType.BOOL, FieldType.ENUM)
+"""Fields that an invariant may tie to others: there the default doesn't stand for all values."""
+
+
+def _filled(leaf: Leaf, defaults: Mapping[str, Value]) -> Leaf:
+    where, must = (
+        tuple(
+            [each._replace(operands=tuple([filled(operand, defaults) for operand in each.operands])) for each in part]
+        )
+        for part in (leaf.where, leaf.must)
+    )
+    return leaf._replace(where=where, must=must)
 
 
 def _pinned(kind: FactKind, row: AbstractRow) -> tuple[object, ...] | None:
@@ -131,9 +163,3 @@ def _numbers(leaf: Leaf) -> Iterator[int]:
     yield from [bound for bound in (least, most) if bound is not None]
     if least is not None and most is not None:
         yield most - least
-
-
-def _operands(leaf: Leaf) -> Iterator[object]:
-    yield from (leaf.at_least, leaf.at_most)
-    for demand in leaf.demands:
-        yield from demand.operands

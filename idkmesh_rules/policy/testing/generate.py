@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from idkmesh_rules.errors import PolicyError
 from idkmesh_rules.model.bundle import Demand, Floor, Leaf, Mark, Operator
-from idkmesh_rules.model.facts import FactKind, Row
+from idkmesh_rules.model.facts import FactKind, Row, Value
 from idkmesh_rules.model.proof import Recommendation
 from idkmesh_rules.policy.abstract import TooManyRows, Unknowns, atoms, rows
 from idkmesh_rules.policy.parameters import bind_parameters
@@ -21,7 +21,8 @@ from idkmesh_rules.policy.predicate import filled
 from idkmesh_rules.policy.testing.coverage import Obligation, met
 from idkmesh_rules.policy.testing.edits import Stage
 from idkmesh_rules.policy.testing.examples import fitting
-from idkmesh_rules.policy.testing.mutants import Mutant
+from idkmesh_rules.policy.testing.fields import PLACEHOLDER
+from idkmesh_rules.policy.testing.mutants import Mutant, other_values
 from idkmesh_rules.policy.testing.repair import consistent, fresh_key
 from idkmesh_rules.policy.testing.run import Staged, run_bare, run_case
 from idkmesh_rules.policy.testing.study import noticed
@@ -32,14 +33,23 @@ _MOST_ROWS = 64
 _MOST_PAIRS = 4_000
 _MOST_REPEATED = 2_000
 _NOTHING = Expectation(Recommendation.ACCEPT)
+_DEFAULTS: Mapping[str, Value] = {}
 
 
 class Proposal(NamedTuple):
-    """A case for a person to name: its edits, what they come to today, and what that shows."""
+    """A case for a person to name: edits and parameters, what they come to today, and what that shows."""
 
     edits: tuple[Edit, ...]
+    parameters: Mapping[str, Value]
     observed: Expectation
     shows: str
+
+
+class Proposals(NamedTuple):
+    """What the search found, and how many obligations and mutants it found nothing for."""
+
+    found: tuple[Proposal, ...]
+    left: int
 
 
 def propose(
@@ -48,7 +58,7 @@ def propose(
     floor: Floor,
     missing: Iterable[Obligation],
     survivors: Iterable[Mutant],
-) -> tuple[Proposal, ...]:
+) -> Proposals:
     """Cases that show as much as possible of what is `missing` and notice as many `survivors` as possible."""
     search = _Search(suite, kinds, floor, missing, survivors)
     singles = [*_candidates(suite, [*search.leaves()])]
@@ -56,7 +66,11 @@ def propose(
     if search.open:
         pairs = ((*one, *other) for one in singles for other in singles if one is not other)
         search.try_all(islice(pairs, _MOST_PAIRS))
-    return tuple(search.found)
+    for parameter in suite.bundle.parameters.values() if search.open else ():
+        # That a plan may set it shows only in a case in which one does.
+        for value in other_values(parameter.default):
+            search.try_all([(), *singles], {parameter.name: value})
+    return Proposals(tuple(search.found), search.left)
 
 
 class _Search:
@@ -79,6 +93,11 @@ class _Search:
         """Whether anything is left to be shown."""
         return bool(self._missing or self._survivors)
 
+    @property
+    def left(self) -> int:
+        """How many obligations are still open and how many mutants still unnoticed, together."""
+        return len(self._missing) + len(self._survivors)
+
     def leaves(self) -> Iterator[Leaf]:
         """The leaves that open points speak of, and mutants of them; all leaves where one speaks of a combination."""
         named = {each.condition for each in self._missing} | {mutant.leaf or "" for mutant in self._survivors}
@@ -92,15 +111,15 @@ class _Search:
             if isinstance(changed, Leaf):
                 yield changed
 
-    def try_all(self, candidates: Iterable[tuple[Edit, ...]]) -> None:
+    def try_all(self, candidates: Iterable[tuple[Edit, ...]], parameters: Mapping[str, Value] = _DEFAULTS) -> None:
         """Keep each candidate that shows something new."""
         for edits in candidates:
             if not self.open:
                 return
-            self._try(edits)
+            self._try(edits, parameters)
 
-    def _try(self, edits: tuple[Edit, ...]) -> None:
-        case = Case("proposed", _AT, edits, {}, _NOTHING)
+    def _try(self, edits: tuple[Edit, ...], parameters: Mapping[str, Value]) -> None:
+        case = Case("proposed", _AT, edits, parameters, _NOTHING)
         try:
             staged = Staged(case, self._stage.store(case))
         except PolicyError:
@@ -115,7 +134,7 @@ class _Search:
         told = [f"{each.condition} {each.value.letter} in {each.owner}" for each in shown]
         told += [f"notices {mutant.what}" for mutant in killed]
         observed = run_case(self._bundle, staged, self._floor).observed
-        self.found.append(Proposal(edits, observed, "; ".join(told[:3]) + ("; …" if len(told) > 3 else "")))
+        self.found.append(Proposal(edits, parameters, observed, "; ".join(told[:3]) + ("; …" if len(told) > 3 else "")))
 
 
 def _candidates(suite: Suite, leaves: list[Leaf]) -> Iterator[tuple[Edit, ...]]:
@@ -154,7 +173,7 @@ def _edits(suite: Suite, leaf: Leaf) -> Iterator[Edit]:
     yield Edit(Action.UNKNOWN, kind, _AT)
     yield Edit(Action.DROP, kind, _AT)
     if leaf.where:
-        yield Edit(Action.DROP, kind, _AT, leaf.where)
+        yield Edit(Action.DROP, kind, _AT, tuple([_with_defaults(demand, defaults) for demand in leaf.where]))
     if not kind.singleton:
         bounds = [filled(bound, defaults) for bound in (leaf.at_least, leaf.at_most)]
         yield from _additions(kind, base, values, [bound for bound in bounds if type(bound) is int])
@@ -166,11 +185,16 @@ def _additions(kind: FactKind, base: list[Row], values: list[dict[int, object]],
     for wanted in values or [{}]:
         row = consistent(kind, base[0] if base else None, wanted)
         fresh = fresh_key(kind, base, row, wanted) if row is not None else None
-        if fresh is None:
-            continue
+        if fresh is None or any(isinstance(each, str) and PLACEHOLDER in each for each in fresh):
+            continue  # a text with a placeholder in it can't be spelled in a fact that is added
         for repeat in sorted(repeats):
             if repeat == 1 or (1 < repeat <= _MOST_REPEATED and any(isinstance(each, Numbered) for each in fresh)):
                 yield Edit(Action.ADD, kind, _AT, (), tuple(enumerate(fresh)), repeat)
+
+
+def _with_defaults(demand: Demand, defaults: Mapping[str, Value]) -> Demand:
+    """A demand as a case can spell it: a case knows no parameters."""
+    return demand._replace(operands=tuple([filled(operand, defaults) for operand in demand.operands]))
 
 
 def _key_of(kind: FactKind, row: Row) -> tuple[Demand, ...]:

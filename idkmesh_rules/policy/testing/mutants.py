@@ -5,7 +5,7 @@ Invariants: a mutant differs from the bundle in one place; what nobody mentions 
 as an owner would take it out; whether it makes sense is not judged here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,11 +19,12 @@ from idkmesh_rules.model.bundle import (
     OnEmpty,
     Operand,
     Operator,
+    Parameter,
     ParameterRef,
     Validator,
 )
 from idkmesh_rules.model.facts import Field, FieldType, Value
-from idkmesh_rules.policy.spelling import demand_text
+from idkmesh_rules.policy.spelling import demand_text, operand_text
 
 _NO_SUCH_TEXT = "no-such-text"
 _NO_SUCH_PATTERN = "no-such-folder/no-such-file"
@@ -49,7 +50,7 @@ def _all(bundle: Bundle) -> Iterator[Mutant]:
     yield from _of_parameters(bundle)
     for condition in bundle.conditions.values():
         if isinstance(condition, Leaf):
-            for what, mark, changed in _of_leaf(condition):
+            for what, mark, changed in _of_leaf(condition, bundle.parameters):
                 conditions = {**bundle.conditions, condition.name: changed}
                 yield Mutant(f"{condition.name}: {what}", mark, _pruned(bundle, conditions=conditions), condition.name)
         else:
@@ -99,13 +100,14 @@ def _without_each(names: tuple[str, ...], least: int = 1) -> Iterator[tuple[str,
 
 def _of_parameters(bundle: Bundle) -> Iterator[Mutant]:
     for name, parameter in bundle.parameters.items():
-        for other in _other_values(parameter.default):
+        for other in other_values(parameter.default):
             parameters = {**bundle.parameters, name: parameter._replace(default=other)}
             what = f"{name}: default {_shown(parameter.default)} → {_shown(other)}"
             yield Mutant(what, parameter.mark, replace(bundle, parameters=parameters))
 
 
-def _other_values(value: Value) -> tuple[Value, ...]:
+def other_values(value: Value) -> tuple[Value, ...]:
+    """Values of the same type that are next to one."""
     if isinstance(value, bool):
         return (not value,)
     if isinstance(value, int):
@@ -129,7 +131,7 @@ def _of_combination(bundle: Bundle, combination: Combination) -> Iterator[Mutant
 _Change = tuple[str, Mark, Leaf]
 
 
-def _of_leaf(leaf: Leaf) -> Iterator[_Change]:
+def _of_leaf(leaf: Leaf, parameters: Mapping[str, Parameter]) -> Iterator[_Change]:
     mark = leaf.mark or Mark(1, 1)
     for what, changed in _quantified(leaf):
         yield what, mark, changed
@@ -140,12 +142,14 @@ def _of_leaf(leaf: Leaf) -> Iterator[_Change]:
                 mark,
                 leaf._replace(on_empty=option),
             )
-    for what, changed in _bounded(leaf):
+    for what, changed in _bounded(leaf, parameters):
         yield what, mark, changed
     for position, demand in enumerate(leaf.demands):
         in_where = position < len(leaf.where)
         part, first = ("where", 0) if in_where else ("must", len(leaf.where))
-        for what, others in _changed(leaf.where if in_where else leaf.must, position - first, may_be_empty=in_where):
+        for what, others in _changed(
+            leaf.where if in_where else leaf.must, position - first, parameters, may_be_empty=in_where
+        ):
             yield f"{part}: {what}", demand.mark or mark, _with(leaf, others, in_where)
 
 
@@ -154,13 +158,13 @@ def _with(leaf: Leaf, demands: tuple[Demand, ...], in_where: bool) -> Leaf:
 
 
 def _changed(
-    demands: tuple[Demand, ...], position: int, *, may_be_empty: bool
+    demands: tuple[Demand, ...], position: int, parameters: Mapping[str, Parameter], *, may_be_empty: bool
 ) -> Iterator[tuple[str, tuple[Demand, ...]]]:
     """The conjunction without one of its demands, and with others in its place."""
     demand, before, after = demands[position], demands[:position], demands[position + 1 :]
     if before or after or may_be_empty:
         yield f"{demand_text(demand)} dropped", before + after
-    for other in _other_demands(demand):
+    for other in _other_demands(demand, parameters):
         yield f"{demand_text(demand)} → {demand_text(other)}", (*before, other, *after)
 
 
@@ -185,18 +189,22 @@ def _quantified(leaf: Leaf) -> Iterator[tuple[str, Leaf]]:
             yield f"{leaf.form.value} → {form.value}", changed
 
 
-def _bounded(leaf: Leaf) -> Iterator[tuple[str, Leaf]]:
+def _bounded(leaf: Leaf, parameters: Mapping[str, Parameter]) -> Iterator[tuple[str, Leaf]]:
     least, most = leaf.at_least, leaf.at_most
     for step in (-1, 1):
         if isinstance(least, int):
             yield f"at_least {least} → {least + step}", leaf._replace(at_least=least + step)
         if isinstance(most, int):
             yield f"at_most {most} → {most + step}", leaf._replace(at_most=most + step)
+    for other in _instead_of(least, parameters):
+        yield f"at_least {operand_text(least)} → {operand_text(other)}", leaf._replace(at_least=other)
+    for other in _instead_of(most, parameters):
+        yield f"at_most {operand_text(most)} → {operand_text(other)}", leaf._replace(at_most=other)
     if leaf.form is Form.COUNT and (leaf.at_least is None) is not (leaf.at_most is None):
         yield "at_least ↔ at_most", leaf._replace(at_least=leaf.at_most, at_most=leaf.at_least)
 
 
-def _other_demands(demand: Demand) -> Iterator[Demand]:
+def _other_demands(demand: Demand, parameters: Mapping[str, Parameter]) -> Iterator[Demand]:
     """The demand flipped, and with each of its literals changed or left out."""
     match demand.operator:
         case Operator.IN:
@@ -214,9 +222,19 @@ def _other_demands(demand: Demand) -> Iterator[Demand]:
         rest = operands[:position] + operands[position + 1 :]
         if rest:
             yield demand._replace(operands=rest)
-        for other in _other_literals(demand.field, demand.operator, operand):
+        for other in (*_other_literals(demand.field, demand.operator, operand), *_instead_of(operand, parameters)):
             if other not in operands:
                 yield demand._replace(operands=(*operands[:position], other, *operands[position + 1 :]))
+
+
+def _instead_of(operand: Operand, parameters: Mapping[str, Parameter]) -> Iterator[Operand]:
+    """What may stand in a parameter's place by a slip: its own default, and another parameter of its type."""
+    if isinstance(operand, ParameterRef):
+        own = parameters[operand.name]
+        yield own.default
+        for name, other in parameters.items():
+            if name != operand.name and other.type is own.type:
+                yield ParameterRef(name)
 
 
 def _other_literals(declared: Field, operator: Operator, operand: Operand) -> tuple[Operand, ...]:

@@ -81,7 +81,8 @@ def _notices(known: _Known, mutant: Mutant) -> bool:
 def _fate(bundle: Bundle, mutant: Mutant) -> str:
     if mutant.leaf is not None:
         before, after = bundle.conditions[mutant.leaf], mutant.bundle.conditions[mutant.leaf]
-        if isinstance(before, Leaf) and isinstance(after, Leaf) and equivalent(before, after):
+        defaults = bind_parameters(bundle, {})
+        if isinstance(before, Leaf) and isinstance(after, Leaf) and equivalent(before, after, defaults):
             return "equivalent"
     return "refused" if _refused(mutant.bundle) else "survived"
 

@@ -5,13 +5,14 @@ Invariant: what is written here is read back by `read_suite` as the same values.
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from idkmesh_rules.model.facts import FactKind, FactStore, Unknown, Value
 from idkmesh_rules.policy.spelling import demand_text
 from idkmesh_rules.policy.testing.suite import Action, Edit, Expectation, Given, Numbered
 
 _WIDTH = 118
+_NO_PARAMETERS: Mapping[str, Value] = {}
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@+-]*")
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _UNWRITABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
@@ -28,7 +29,13 @@ def base_yaml(store: FactStore) -> str:
     return "\n".join(lines) + "\n"
 
 
-def case_yaml(name: str, edits: Iterable[Edit], expected: Expectation, comment: Iterable[str] = ()) -> str:
+def case_yaml(
+    name: str,
+    edits: Iterable[Edit],
+    expected: Expectation,
+    comment: Iterable[str] = (),
+    parameters: Mapping[str, Value] = _NO_PARAMETERS,
+) -> str:
     """One case below `cases:`, with lines of comment above it."""
     lines = [f"  # {line}" for line in comment]
     lines.append(f"  {name}:")
@@ -37,6 +44,9 @@ def case_yaml(name: str, edits: Iterable[Edit], expected: Expectation, comment: 
         lines.append("    edits:")
     for parts in spelled:
         lines += _item("      - ", parts)
+    if parameters:
+        told = ", ".join(f"{key}: {scalar(value)}" for key, value in parameters.items())
+        lines.append(f"    parameters: {{{told}}}")
     lines.append(f"    outcome: {expected.outcome.value}")
     for key, names in (("causes", expected.causes), ("not_applicable", expected.not_applicable)):
         if names:

@@ -339,8 +339,8 @@ def test_equivalence_is_decided() -> None:
             head = "parameters:\n  p: {type: integer, default: 1}\n" if "parameter" in spelled else ""
             text = f"{head}conditions:\n  it: {{{spelled}}}\nvalidators:\n  check: {{all: [it]}}\n"
             leaves.append(load(text).conditions["it"])
-        assert equivalent(*leaves) is expected, (first, second)
-        assert equivalent(*reversed(leaves)) is expected, (second, first)
+        assert equivalent(*leaves, {"p": 1}) is expected, (first, second)
+        assert equivalent(*reversed(leaves), {"p": 1}) is expected, (second, first)
 
 
 def test_from_an_empty_page_to_everything_shown() -> None:
@@ -363,7 +363,10 @@ def test_from_an_empty_page_to_everything_shown() -> None:
     assert open_points
     assert survivors
     found = propose(suite, KINDS, FLOOR, open_points, survivors)
-    written = "".join(case_yaml(f"n-{n}", each.edits, each.observed) for n, each in enumerate(found))
+    assert found.left == 0
+    written = "".join(
+        case_yaml(f"n-{n}", each.edits, each.observed, (), each.parameters) for n, each in enumerate(found.found)
+    )
     again = ready(bundle, ACCEPT + written)
     results = [run_case(bundle, each, FLOOR) for each in again]
     assert {result.case.name: [*result.differences()] for result in results if not result.passed} == {}
@@ -376,8 +379,28 @@ def test_from_an_empty_page_to_everything_shown() -> None:
 
 def test_nothing_is_proposed_where_nothing_is_open() -> None:
     bundle = load(SHUT)
-    assert propose(suite_of(bundle, ACCEPT), KINDS, FLOOR, (), ()) == ()
+    assert propose(suite_of(bundle, ACCEPT), KINDS, FLOOR, (), ()) == ((), 0)
 
 
 def test_values_are_those_of_the_design() -> None:
     assert [value.letter for value in (Truth.TRUE, Truth.FALSE, Truth.UNKNOWN, Truth.NOT_APPLICABLE)] == list("TFUN")
+
+
+def test_a_scope_with_a_parameter_and_texts_that_look_like_placeholders_are_written_so_that_they_read_back() -> None:
+    bundle = load(
+        "parameters:\n  least: {type: integer, default: 2}\n"
+        "conditions:\n  shut: {one: box.lid, must: {shut: true}}\n"
+        "  heavy: {some: box.item, where: {weight: {at_least: {parameter: least}}}}\n"
+        '  odd: {some: box.item, where: {label: {contains: "{n}\\u2028\\u001b[31m"}}}\n'
+        "validators:\n  check: {all: [shut]}\nescalate: [heavy, odd]\n"
+    )
+    suite = suite_of(bundle, ACCEPT)
+    cases = staged(suite, KINDS)
+    open_points = coverage(bundle, [(each.case.name, run_bare(bundle, each)) for each in cases]).missing
+    found = propose(suite, KINDS, FLOOR, open_points, study(bundle, cases).survived)
+    written = "".join(
+        case_yaml(f"n-{n}", each.edits, each.observed, (), each.parameters) for n, each in enumerate(found.found)
+    )
+    results = [run_case(bundle, each, FLOOR) for each in ready(bundle, ACCEPT + written)]
+    assert {result.case.name: [*result.differences()] for result in results if not result.passed} == {}
+    assert any(each.parameters for each in found.found)
