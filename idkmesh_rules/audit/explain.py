@@ -18,7 +18,7 @@ from idkmesh_rules.model.proof import Decision, LeafProof, ProofNode, RowProof, 
 from idkmesh_rules.model.truth import Truth
 from idkmesh_rules.policy.predicate import compiled
 from idkmesh_rules.policy.spelling import asked_text, leaf_text, value_text
-from idkmesh_rules.result.findings import bundle_leaves, summary_of
+from idkmesh_rules.result.findings import bundle_leaves, concealed, summary_of
 
 
 class ToldField(NamedTuple):
@@ -214,8 +214,9 @@ class _Teller:
         if isinstance(value, Unknown):
             return ToldField(name, f"unknown: {self._veil.text(value.reason)}")
         text = value_text(value)
-        concealed = facts.kind.fields[position].secret and not facts.kind.shows(row)
-        return ToldField(name, self._veil.mask(text) if concealed else text)
+        declared = facts.kind.fields[position]
+        secret = declared.secret and not facts.kind.shows(row)
+        return ToldField(name, concealed(declared, text, self._veil.mask) if secret else text)
 
     def _place(self, origin: Origin) -> Place:
         where = f"inputs/{origin.locator}.json" if origin.locator in self._documents else origin.locator

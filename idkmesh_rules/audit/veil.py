@@ -11,7 +11,7 @@ from idkmesh_rules.audit.differences import ABSENT, Path
 from idkmesh_rules.contracts.schema import shorten
 from idkmesh_rules.model.documents import AnyPlan
 from idkmesh_rules.model.facts import FactKind
-from idkmesh_rules.result.findings import Mask, mask_for, reveal
+from idkmesh_rules.result.findings import HIDDEN, Mask, mask_for, reveal
 
 _PLAN = "inputs/evaluator-plan.json"
 
@@ -19,19 +19,23 @@ _PLAN = "inputs/evaluator-plan.json"
 class Veil:
     """How values of one result are shown. `mask` is what `result.findings` masks secret fields with."""
 
-    def __init__(self, mask: Mask, secrets: Iterable[str], fields: Iterable[str], *, hidden: bool) -> None:
+    def __init__(
+        self, mask: Mask, secrets: Iterable[str], fields: Iterable[str], supplied: Iterable[str] = (), *, hidden: bool
+    ) -> None:
         self.mask = mask
         self.hidden = hidden
         self._secrets = sorted(set(secrets) - {""}, key=len, reverse=True)
         self._fields = frozenset(fields)
+        self._supplied = frozenset(supplied)
 
     @classmethod
     def of(cls, plan: AnyPlan, kinds: Iterable[FactKind], *, revealed: bool) -> "Veil":
         """The veil that a plan asks for; none if it isn't hidden, or on demand."""
         hidden = plan.hidden and not revealed
-        fields = {declared.name for kind in kinds for declared in kind.fields if declared.secret}
+        declared = [field for kind in kinds for field in kind.fields if field.secret] if hidden else []
+        fields, supplied = ({field.name for field in declared if field.supplied is own} for own in (False, True))
         secrets = plan.demands.secrets if hidden else ()
-        return cls(mask_for(plan, revealed=revealed), secrets, fields if hidden else (), hidden=hidden)
+        return cls(mask_for(plan, revealed=revealed), secrets, fields, supplied, hidden=hidden)
 
     @classmethod
     def of_nothing_known(cls, *, revealed: bool) -> "Veil":
@@ -59,5 +63,7 @@ class Veil:
         if isinstance(value, list):
             return [self._veiled(each, name) for each in value]
         if isinstance(value, str):
+            if name in self._supplied:
+                return HIDDEN
             return self.mask(value) if name in self._fields else self.text(value)
         return value

@@ -14,6 +14,7 @@ from idkmesh_rules.audit.veil import Veil
 from idkmesh_rules.audit.whynot import WhyNot, why_not
 from idkmesh_rules.model.facts import FactKind, FieldType, Row, Unknown, Value
 from idkmesh_rules.policy.spelling import leaf_text, value_text
+from idkmesh_rules.result.findings import concealed
 
 LISTED = 100
 """How many keys of facts that change alike are told."""
@@ -149,4 +150,4 @@ def _spelled(change: Change, position: int, value: Value | Unknown, veil: Veil) 
     shown = change.before is not None and change.kind.shows(change.before)
     if not declared.secret or shown or value in (SOME_TEXT, new_text(declared.name)):
         return text
-    return veil.mask(text)
+    return concealed(declared, text, veil.mask)

@@ -5,6 +5,7 @@ whatever the manifest declares; an answer that can't be read leaves the comparis
 """
 
 import json
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -67,7 +68,14 @@ JSON_DIFFERENCE = FactKind(
     (
         Field("pointer", FieldType.STRING, "JSON pointer into both values", key=True, secret=True),
         Field("expected", FieldType.STRING, "JSON text of what is demanded, shortened", optional=True, secret=True),
-        Field("observed", FieldType.STRING, "JSON text of what is there, shortened", optional=True, secret=True),
+        Field(
+            "observed",
+            FieldType.STRING,
+            "JSON text of what is there, shortened",
+            optional=True,
+            secret=True,
+            supplied=True,
+        ),
     ),
     FindingTemplate(Severity.HIGH, Category.CORRECTNESS, "at {pointer}: expected {expected}, found {observed}"),
 )
@@ -156,27 +164,34 @@ class AnswerCase(Case):
 
 
 def compare(expected: Any, observed: Any, most: int) -> tuple[int, tuple[Difference, ...]]:
-    """Hold two JSON values against each other, in the order of their keys: how many were compared, and where they differ.
+    """Hold two JSON values against each other: how many were compared, and where they differ.
 
-    Ends behind `most` differences, so that neither time nor memory grows with what a wrong answer holds besides.
+    What is demanded comes first, in the order of its keys, and then what is there besides, so that an answer can't choose
+    which demands are told. Ends behind `most` differences, so that neither time nor memory grows with what a wrong answer
+    holds besides.
     """
     found: list[Difference] = []
     nodes = 0
     pending: list[tuple[tuple[str | int, ...], Any, Any]] = [((), expected, observed)]
-    while pending and len(found) <= most:
-        path, want, have = pending.pop()
+    besides: deque[tuple[tuple[str | int, ...], Any, Any]] = deque()
+    while (pending or besides) and len(found) <= most:
+        path, want, have = pending.pop() if pending else besides.popleft()
         nodes += want is not _NOTHING and have is not _NOTHING
         if type(want) is not type(have):
             found.append(Difference(json_pointer(path), _text(want), _text(have)))
         elif isinstance(want, dict):
-            names = sorted(want.keys() | have.keys(), reverse=True)
-            pending += [((*path, name), want.get(name, _NOTHING), have.get(name, _NOTHING)) for name in names]
+            pending += [((*path, name), want[name], have.get(name, _NOTHING)) for name in sorted(want, reverse=True)]
+            further = sorted(have.keys() - want.keys())[: most + 1 - len(besides)]
+            besides += [((*path, name), _NOTHING, have[name]) for name in further]
         elif isinstance(want, list):
             # One more than are told of those that only one of the two lists has: the others would be cut off anyway.
             both, longer = min(len(want), len(have)), max(len(want), len(have))
             for position in reversed(range(min(longer, both + most + 1))):
                 sides = [side[position] if position < len(side) else _NOTHING for side in (want, have)]
-                pending.append(((*path, position), sides[0], sides[1]))
+                if sides[0] is not _NOTHING:
+                    pending.append(((*path, position), sides[0], sides[1]))
+                elif len(besides) <= most:
+                    besides.append(((*path, position), sides[0], sides[1]))
         elif want != have:
             found.append(Difference(json_pointer(path), _text(want), _text(have)))
     return nodes, tuple(found)

@@ -73,6 +73,7 @@ class Field(NamedTuple):
     key: bool = False
     values: tuple[str, ...] = ()
     secret: bool = False
+    supplied: bool = False
 
 
 class FindingTemplate(NamedTuple):

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from idkmesh_rules.model.bundle import Bundle, Floor, Form, Leaf
 from idkmesh_rules.model.documents import AnyPlan
 from idkmesh_rules.model.evaluation import Finding, Label
-from idkmesh_rules.model.facts import Category, FactStore, KindFacts, Row, Severity, Unknown, Value
+from idkmesh_rules.model.facts import Category, FactStore, Field, KindFacts, Row, Severity, Unknown, Value
 from idkmesh_rules.model.proof import Decision, ProofNode, causes
 from idkmesh_rules.model.text import printable
 from idkmesh_rules.model.truth import Truth
 from idkmesh_rules.policy import violations
 
 Mask = Callable[[str], str]
+HIDDEN = "[hidden]"
 
 
 def hidden_mask(secrets: tuple[str, ...]) -> Mask:
@@ -30,6 +31,11 @@ def hidden_mask(secrets: tuple[str, ...]) -> Mask:
 def reveal(text: str) -> str:
     """The mask that masks nothing."""
     return text
+
+
+def concealed(field: Field, text: str, mask: Mask) -> str:
+    """The text of a secret field as `mask` lets it be shown; the worker's own words get no number."""
+    return HIDDEN if field.supplied and mask is not reveal else mask(text)
 
 
 def mask_for(plan: AnyPlan, *, revealed: bool) -> Mask:
@@ -129,6 +135,9 @@ def _violations(name: str, node: ProofNode, leaf: Leaf, store: FactStore, mask: 
 def _facts_told(name: str, leaf: Leaf, store: FactStore, mask: Mask, positions: list[int]) -> Iterator[Finding]:
     """One finding a fact, by the leaf's own template or its kind's."""
     template, facts = leaf.finding or leaf.kind.finding, store[leaf.kind.name]
+    if mask is not reveal:
+        # In the order of secret keys, the worker's own ones would tell where an expectation stands among them.
+        positions = sorted(positions, key=lambda position: _shape(facts, facts.rows[position]))
     for position in positions:
         fields, origin = _Told(facts, facts.rows[position], mask), facts.origins[position][0]
         path = printable(template.path.format_map(fields), 4096) if template.path else None
@@ -137,6 +146,12 @@ def _facts_told(name: str, leaf: Leaf, store: FactStore, mask: Mask, positions: 
             path = printable(origin.locator, 4096)
         summary = summary_of(leaf, facts, facts.rows[position], mask)
         yield Finding(name, leaf.name, template.severity, template.category, summary, path, line, origin)
+
+
+def _shape(facts: KindFacts, row: Row) -> tuple[str, ...]:
+    """What of a fact shows when its secrets are masked."""
+    told = zip(facts.kind.fields, row, strict=True)
+    return tuple([("absent" if value is None else "there") if field.secret else str(value) for field, value in told])
 
 
 def _facts_named(leaf: Leaf, store: FactStore, mask: Mask, positions: list[int]) -> Iterator[Finding]:
@@ -189,7 +204,7 @@ class _Told:
         value = self._row[position]
         text = _spell(value)
         secret = self._facts.kind.fields[position].secret and not self._facts.kind.shows(self._row)
-        return self._mask(text) if secret else text
+        return concealed(self._facts.kind.fields[position], text, self._mask) if secret else text
 
     def integer(self, name: str) -> int | None:
         value = self._row[self._facts.kind.index[name]]

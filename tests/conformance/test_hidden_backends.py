@@ -78,3 +78,29 @@ def test_a_hidden_plan_that_is_wrong_is_told_by_its_place_only(tmp_path: Path, n
     assert "secret" not in run.stderr + (tmp_path / "out" / "refusal.json").read_text()
     assert "[hidden]" in run.stderr
     assert "[hidden]" not in idkrules(*bundle.arguments(tmp_path / "again"), "--reveal").stderr
+
+
+GUESSES = {f"zz{number:04}": number for number in range(370, 460)}
+KEYS = dict.fromkeys("abcdefghijklmnopqrstuvwxyz", 0)
+ANSWERS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    "a value among guesses": ({"entries": 417}, {"entries": 9999}, {"entries": 0, **GUESSES}),
+    "a key among the worker's keys": ({"mango": 1}, {"banana": 1}, KEYS),
+    "a key behind a hundred of the worker's": ({"zz": 1}, {"aa": 1}, {f"m{number:03}": 0 for number in range(150)}),
+    "a value that was guessed elsewhere": ({"a": "x", "b": 1}, {"a": "y", "b": 1}, {"a": "z", "b": 2, "c": "x"}),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_what_is_shown_does_not_depend_on_what_is_hidden(tmp_path: Path, name: str) -> None:
+    """Two plans that differ in their secrets only, and one answer: the worker is told the same, word for word."""
+    told = []
+    for number, wanted in enumerate(ANSWERS[name][:2]):
+
+        def edit(draft: Any, wanted: dict[str, Any] = wanted) -> None:
+            draft.plan.update(visibility="hidden", required_json=wanted)
+            draft.answer = ANSWERS[name][2]
+
+        evaluation = make(tmp_path / str(number), edit, builder.AnswerDraft).evaluate()
+        told.append([(each.condition, each.summary, each.path, each.line) for each in evaluation.findings])
+        assert evaluation.exit_code == 1
+    assert told[0] == told[1]
