@@ -4,6 +4,7 @@ Invariant: a `Record` was typed strictly, and its inputs fit each other; that it
 `rederived` to say.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
@@ -58,6 +59,9 @@ class ResultFiles(NamedTuple):
         )
 
 
+_VERSION = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}([-+][0-9A-Za-z.-]{1,64})?")
+
+
 class Record(NamedTuple):
     """A finished run as it was recorded: the basis of its decision, and the documents that tell what came of it."""
 
@@ -80,8 +84,8 @@ class Record(NamedTuple):
 
     @property
     def other_version(self) -> bool:
-        """Whether another version than this one wrote it."""
-        return self.engine_version != __version__
+        """Whether another version than this one wrote it; what names no version at all gets no latitude for one."""
+        return is_other_version(self.engine_version)
 
     @property
     def documents(self) -> Mapping[str, str]:
@@ -122,6 +126,11 @@ def engine_version(result: Document) -> str:
     own = result.value.get("extensions", {}).get(EXTENSION, {})
     said = own.get("engine_version") if isinstance(own, dict) else None
     return said if isinstance(said, str) else ""
+
+
+def is_other_version(said: str) -> bool:
+    """Whether this is the name of another version than the running one; what names none gets no latitude for one."""
+    return said != __version__ and _VERSION.fullmatch(said) is not None
 
 
 _NO_ENVIRONMENT = {"platform": "", "python": ""}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
+from idkmesh_rules._version import __version__
 from idkmesh_rules.audit.differences import Difference, Path, differing, pointer_of
 from idkmesh_rules.audit.record import Record, ResultFiles
 from idkmesh_rules.audit.stored import UNRECORDED
@@ -37,7 +38,8 @@ class Replay(NamedTuple):
 
     `differences` are what was tampered with or doesn't follow; `notes` are worth knowing beside that. `recorded` and
     `derived` are recommendations, None where there is none; `candidate` says whether the candidate was looked at again, and
-    `unlooked` why it could not be, though it was asked for.
+    `unlooked` why it could not be, though it was asked for. `reworded` are places where another version only words things
+    otherwise, as far as that can be told: a person has to read them, because a forger may have written them.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Replay(NamedTuple):
     candidate: bool = False
     unlooked: str | None = None
     pinned: bool = False
+    reworded: tuple[Difference, ...] = ()
 
     @property
     def consistent(self) -> bool:
@@ -207,10 +210,11 @@ def _result(record: Record, made: Mapping[str, Any]) -> Iterator[_Found]:
     for name in _MEASURED:
         expected[name] = recorded[name]
     environment = {**expected["provenance"]["environment"], **recorded["provenance"]["environment"]}
-    environment["tool_versions"] = {"idkmesh-rules": record.engine_version}
+    version = record.engine_version if record.other_version else __version__
+    environment["tool_versions"] = {"idkmesh-rules": version}
     expected["provenance"]["environment"] = environment
     for own in expected["extensions"].values():
-        own["engine_version"] = record.engine_version
+        own["engine_version"] = version
     digests = {entry["locator"]: entry["digest"] for entry in recorded["evidence"]}
     for entry in expected["evidence"]:
         entry["digest"] = digests.get(entry["locator"], entry["digest"])

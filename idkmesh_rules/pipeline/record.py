@@ -7,8 +7,7 @@ Refusal with its place; no message quotes a hidden plan's expectations unless th
 from collections.abc import Iterator
 from pathlib import Path
 
-from idkmesh_rules._version import __version__
-from idkmesh_rules.audit.record import CORE_FILES, REFUSAL_FILE, Record, ResultFiles, engine_version
+from idkmesh_rules.audit.record import CORE_FILES, REFUSAL_FILE, Record, ResultFiles, engine_version, is_other_version
 from idkmesh_rules.audit.stored import read_store
 from idkmesh_rules.checks import AnyCheck, backend_kinds, checks_of
 from idkmesh_rules.checks.backends import backend_names
@@ -91,7 +90,7 @@ def read_record(files: ResultFiles, limits: Limits, *, reveal: bool) -> Record:
             "result-tampered", Problem(f"expected the backend of the plan, {plan.backend}", facts.source, "/backend")
         )
     try:
-        store = read_store(facts, backend_kinds(plan.backend), other_version=engine_version(result) != __version__)
+        store = read_store(facts, backend_kinds(plan.backend), other_version=is_other_version(engine_version(result)))
     except ContractError as error:
         raise _refusal("result-tampered", *error.problems) from None
     checks, rules = checks_of(plan.backend), contract.rules

@@ -75,6 +75,7 @@ def replay(
         candidate_root is not None and unlooked is None,
         unlooked,
         expect_decision is not None,
+        seen.reworded,
     )
 
 
@@ -147,7 +148,10 @@ def _notes(record: Record, *, reworded: int, revealed: bool) -> list[str]:
             f"It was written by version {said}; this is {__version__}, which may observe and word things otherwise."
         )
     if reworded:
-        notes.append(f"This version words {reworded} places otherwise; that was not counted as a difference.")
+        notes.append(
+            f"This version words {reworded} places otherwise. That is no difference if that version really wrote them, which "
+            "nothing here proves; read them."
+        )
     if revealed:
         notes.append("The result was written with --reveal: it shows the expectations of a hidden plan.")
     return notes

@@ -26,6 +26,8 @@ def replay_text(replay: Replay, *, colour: bool) -> str:
         lines += _difference(difference)
     if len(replay.differences) > _MOST:
         lines.append(f"  … and {len(replay.differences) - _MOST} more differences")
+    for difference in replay.reworded[:_MOST]:
+        lines += _difference(difference, "~")
     if replay.unlooked is not None:
         lines += wrapped(f"The candidate could not be evaluated again: {printable(replay.unlooked, 1000)}", 2)
     if replay.candidate and not replay.differences:
@@ -50,6 +52,7 @@ def replay_json(replay: Replay) -> str:
             "candidate_evaluated": replay.candidate,
             "could_not_look": replay.unlooked,
             "differences": [each._asdict() for each in replay.differences],
+            "reworded": [each._asdict() for each in replay.reworded],
             "notes": list(replay.notes),
         }
     )
@@ -74,8 +77,8 @@ def _decided(replay: Replay) -> str:
     return f"recorded is {replay.recorded}, but {derived} follows from facts, rules and inputs"
 
 
-def _difference(found: Difference) -> list[str]:
-    lines = wrapped(f"✗ {printable(found.place, 1000)}: {printable(found.message, 1000)}", 2)
+def _difference(found: Difference, mark: str = "✗") -> list[str]:
+    lines = wrapped(f"{mark} {printable(found.place, 1000)}: {printable(found.message, 1000)}", 2)
     if found.recorded is not None:
         width = max(len("recorded"), len(found.source))
         for name, value in (("recorded", found.recorded), (found.source, found.expected or "")):

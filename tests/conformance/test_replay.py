@@ -316,6 +316,39 @@ def test_a_result_of_another_version_still_replays(result: Path) -> None:
     assert {each.place for each in replay(result).differences} == {f"{RESULT}#/status"}
 
 
+def test_what_another_version_worded_is_shown_with_both_values(result: Path) -> None:
+    """A forger may name another version; what a person then has to judge is laid before them."""
+
+    def forged(value: Any) -> None:
+        value["extensions"]["org.idkmesh.rules"]["engine_version"] = "0.0.9"
+        value["provenance"]["environment"]["tool_versions"]["idkmesh-rules"] = "0.0.9"
+        value["decision_support"]["rationale"] = "Everything is fine."
+
+    rewrite(result, RESULT, forged)
+    (place,) = replay(result).reworded
+    assert place.place == f"{RESULT}#/decision_support/rationale"
+    assert "Everything is fine." in str(place.recorded)
+    assert "Everything is fine." not in str(place.expected or "Everything is fine.")
+    text = idkrules("replay", result).stdout
+    assert f"~ {place.place}" in text
+    assert "Everything is fine." in text
+    (shown,) = json.loads(idkrules("replay", result, "--format", "json").stdout)["reworded"]
+    assert (shown["file"], shown["pointer"], shown["recorded"]) == (place.file, place.pointer, place.recorded)
+
+
+@pytest.mark.parametrize("version", ["", "0.1.0 ", "v0.1.0", "0.1", "00.1.0", "\x1b[31m", "0.1.0\n"])
+def test_what_names_no_version_gets_no_latitude(result: Path, version: str) -> None:
+    def forged(value: Any) -> None:
+        value["extensions"]["org.idkmesh.rules"]["engine_version"] = version
+        value["decision_support"]["rationale"] = "Everything is fine."
+
+    rewrite(result, RESULT, forged)
+    seen = replay(result)
+    assert not seen.reworded
+    assert f"{RESULT}#/decision_support/rationale" in {each.place for each in seen.differences}
+    assert "\x1b" not in idkrules("replay", result).stdout
+
+
 def test_a_result_of_another_version_without_a_newer_field_still_decides(result: Path) -> None:
     """A field that the other version didn't know is unknown: the decision is another one, and no traceback."""
 
