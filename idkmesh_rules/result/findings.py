@@ -5,6 +5,7 @@ masked here, before any renderer sees them; at most a bounded number a condition
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 
 from idkmesh_rules.model.bundle import Bundle, Floor, Form, Leaf
 from idkmesh_rules.model.documents import AnyPlan
@@ -22,10 +23,12 @@ HIDDEN = "[hidden]"
 def hidden_mask(secrets: tuple[str, ...]) -> Mask:
     """A mask that turns the n-th of a hidden plan's expectations into `[hidden n]`.
 
-    `secrets` are those that are known beforehand; any other gets the next number when it is told first.
+    `secrets` are those that the plan spells. Any other gets the next number each time it is told: which of them are alike
+    is a secret, too.
     """
     numbers = {text: f"[hidden {position}]" for position, text in enumerate(dict.fromkeys(secrets), 1)}
-    return lambda text: numbers.setdefault(text, f"[hidden {len(numbers) + 1}]")
+    further = count(len(numbers) + 1)
+    return lambda text: numbers.get(text) or f"[hidden {next(further)}]"
 
 
 def reveal(text: str) -> str:
@@ -144,7 +147,7 @@ def _facts_told(name: str, leaf: Leaf, store: FactStore, mask: Mask, positions: 
         line = fields.integer(template.line) if template.line else None
         if line is not None and path is None:
             path = printable(origin.locator, 4096)
-        summary = summary_of(leaf, facts, facts.rows[position], mask)
+        summary = printable(template.summary.format_map(fields))
         yield Finding(name, leaf.name, template.severity, template.category, summary, path, line, origin)
 
 
@@ -194,12 +197,18 @@ def _undecided(name: str, node: ProofNode, leaf: Leaf) -> Finding:
 
 
 class _Told:
-    """A fact's fields as text for a template: the secret ones masked, the candidate's made printable."""
+    """A fact's fields as text for a template: the secret ones masked, each once, so that one is the same wherever it stands."""
 
     def __init__(self, facts: KindFacts, row: Row, mask: Mask) -> None:
         self._facts, self._row, self._mask = facts, row, mask
+        self._told: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
+        if name not in self._told:
+            self._told[name] = self._shown(name)
+        return self._told[name]
+
+    def _shown(self, name: str) -> str:
         position = self._facts.kind.index[name]
         value = self._row[position]
         text = _spell(value)

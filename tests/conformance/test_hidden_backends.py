@@ -86,6 +86,7 @@ ANSWERS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "a value among guesses": ({"entries": 417}, {"entries": 9999}, {"entries": 0, **GUESSES}),
     "a key among the worker's keys": ({"mango": 1}, {"banana": 1}, KEYS),
     "a key behind a hundred of the worker's": ({"zz": 1}, {"aa": 1}, {f"m{number:03}": 0 for number in range(150)}),
+    "two values that are alike": ({"a": 1, "b": 1}, {"a": 1, "b": 2}, {"a": 0, "b": 0}),
     "a value that was guessed elsewhere": ({"a": "x", "b": 1}, {"a": "y", "b": 1}, {"a": "z", "b": 2, "c": "x"}),
 }
 
