@@ -20,14 +20,14 @@ def main(arguments: list[str] | None = None) -> int:
     # A process this short is over before its cycles matter, and collecting while everything is being imported costs a
     # tenth of the start-up; long runs still collect, only more rarely.
     gc.set_threshold(500_000, 20, 20)
-    from idkmesh_rules.cli.app import app_for
-
     arguments = sys.argv[1:] if arguments is None else arguments
     with suppress(ValueError):  # whoever calls this from another thread handles signals itself
         signal.signal(signal.SIGTERM, _terminated)
     try:
+        from idkmesh_rules.cli.app import app_for
+
         code = app_for(arguments)(args=arguments, prog_name="idkrules", standalone_mode=False)
-    except KeyboardInterrupt:  # pragma: no cover - typer turns one into an exit; this is for the moments around it
+    except KeyboardInterrupt:  # typer turns one into an exit while a verb runs; this is for the moments around it
         return INTERRUPTED
     except SystemExit as stop:
         if stop.code == TERMINATED:

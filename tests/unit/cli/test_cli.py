@@ -265,6 +265,24 @@ def test_an_interrupt_is_no_verdict(tmp_path: Path) -> None:
     assert b"Traceback" not in err
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_the_command_still_starts_is_no_verdict(number: int, code: int) -> None:
+    """The signal arrives, for real, at the moment when the verbs are about to be imported."""
+    start = (
+        "import os, sys\n"
+        "class AtThisImport:\n"
+        "    def find_spec(self, name, *others):\n"
+        f"        if name == 'idkmesh_rules.cli.app': os.kill(os.getpid(), {int(number)})\n"
+        "sys.meta_path.insert(0, AtThisImport())\n"
+        "from idkmesh_rules.cli import main\n"
+        "sys.exit(main(['reasons']))\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", start], capture_output=True, text=True, cwd=ROOT, preexec_fn=hearing_interrupts
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (code, "", "")
+
+
 def test_closed_streams_are_no_crash(bundle: Bundle, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "idkmesh_rules", *bundle.arguments(tmp_path / "out")]
     closed = subprocess.run(["sh", "-c", 'exec "$@" >&- 2>&-', "sh", *command], cwd=ROOT)
