@@ -5,7 +5,7 @@ that the two differ is told first; a hidden plan's expectations are masked here,
 facts-and-policy, *For the auditor*).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from idkmesh_rules.audit.clauses import combination_reason, leaf_reason
@@ -18,7 +18,7 @@ from idkmesh_rules.model.proof import Decision, LeafProof, ProofNode, RowProof, 
 from idkmesh_rules.model.truth import Truth
 from idkmesh_rules.policy.predicate import compiled
 from idkmesh_rules.policy.spelling import asked_text, leaf_text, value_text
-from idkmesh_rules.result.findings import bundle_leaves, concealed, summary_of
+from idkmesh_rules.result.findings import Telling, bundle_leaves, shape_of, summary_of
 
 
 class ToldField(NamedTuple):
@@ -179,13 +179,20 @@ class _Teller:
             leaf.kind.name,
             seen,
             tuple(f"evidence/{check.id}.json" for check in self._checks if leaf.kind in check.kinds),
-            tuple([self._fact(leaf, facts, row) for row in node.leaf.rows]),
+            tuple([self._fact(leaf, facts, proof) for proof in self._ordered(facts, node.leaf.rows)]),
         )
+
+    def _ordered(self, facts: KindFacts, proofs: tuple[RowProof, ...]) -> Iterable[RowProof]:
+        if not self._veil.hidden:
+            return proofs
+        # In the order of secret keys, the worker's own ones would tell where an expectation stands among them.
+        return sorted(proofs, key=lambda proof: shape_of(facts.kind, facts.rows[proof.index]))
 
     def _fact(self, leaf: Leaf, facts: KindFacts, proof: RowProof) -> ToldFact:
         kind, row = leaf.kind, facts.rows[proof.index]
+        telling = Telling(facts, row, self._veil.mask)
         keys = [declared.name for declared in kind.fields if declared.key]
-        demanded = tuple([self._demanded(demand, facts, row) for demand in leaf.demands])
+        demanded = tuple([self._demanded(demand, facts, row, telling) for demand in leaf.demands])
         wrong = {each.name for each in demanded if each.holds is not Truth.TRUE or leaf.form is Form.NONE}
         tied = {name for law in kind.invariants if wrong.intersection(law.fields) for name in law.fields}
         shown = {*keys, *(each.name for each in demanded)}
@@ -194,29 +201,25 @@ class _Teller:
             for declared, value in zip(kind.fields, row, strict=True)
             if declared.name in tied and declared.name not in shown and type(value) is not Unknown
         ]
-        told = summary_of(leaf, facts, row, self._veil.mask) if proof.false and leaf.form is not Form.COUNT else None
+        told = summary_of(leaf, telling) if proof.false and leaf.form is not Form.COUNT else None
         return ToldFact(
-            tuple([self._field(name, facts, row) for name in keys]),
+            tuple([self._field(name, facts, row, telling) for name in keys]),
             demanded,
-            tuple([self._field(name, facts, row) for name in beside]),
+            tuple([self._field(name, facts, row, telling) for name in beside]),
             told,
             tuple([self._place(origin) for origin in facts.origins[proof.index]]),
         )
 
-    def _demanded(self, demand: Demand, facts: KindFacts, row: Row) -> ToldField:
-        field = self._field(demand.field.name, facts, row)
+    def _demanded(self, demand: Demand, facts: KindFacts, row: Row, telling: Telling) -> ToldField:
+        field = self._field(demand.field.name, facts, row, telling)
         holds = compiled(demand, self._parameters)(row[facts.kind.index[demand.field.name]])
         return field._replace(demanded=asked_text(demand, self._parameters), holds=holds)
 
-    def _field(self, name: str, facts: KindFacts, row: Row) -> ToldField:
-        position = facts.kind.index[name]
-        value = row[position]
+    def _field(self, name: str, facts: KindFacts, row: Row, telling: Telling) -> ToldField:
+        value = row[facts.kind.index[name]]
         if isinstance(value, Unknown):
             return ToldField(name, f"unknown: {self._veil.text(value.reason)}")
-        text = value_text(value)
-        declared = facts.kind.fields[position]
-        secret = declared.secret and not facts.kind.shows(row)
-        return ToldField(name, concealed(declared, text, self._veil.mask) if secret else text)
+        return ToldField(name, telling.shown(name, value_text(value)))
 
     def _place(self, origin: Origin) -> Place:
         where = f"inputs/{origin.locator}.json" if origin.locator in self._documents else origin.locator

@@ -10,7 +10,7 @@ from itertools import count
 from idkmesh_rules.model.bundle import Bundle, Floor, Form, Leaf
 from idkmesh_rules.model.documents import AnyPlan
 from idkmesh_rules.model.evaluation import Finding, Label
-from idkmesh_rules.model.facts import Category, FactStore, Field, KindFacts, Row, Severity, Unknown, Value
+from idkmesh_rules.model.facts import Category, FactKind, FactStore, Field, KindFacts, Row, Severity, Unknown, Value
 from idkmesh_rules.model.proof import Decision, ProofNode, causes
 from idkmesh_rules.model.text import printable
 from idkmesh_rules.model.truth import Truth
@@ -118,10 +118,9 @@ def bundle_leaves(bundle: Bundle) -> Mapping[str, Leaf]:
     return {name: condition for name, condition in bundle.conditions.items() if isinstance(condition, Leaf)}
 
 
-def summary_of(leaf: Leaf, facts: KindFacts, row: Row, mask: Mask) -> str:
+def summary_of(leaf: Leaf, telling: "Telling") -> str:
     """One fact told by the leaf's own template or its kind's."""
-    template = leaf.finding or leaf.kind.finding
-    return printable(template.summary.format_map(_Told(facts, row, mask)))
+    return printable((leaf.finding or leaf.kind.finding).summary.format_map(telling))
 
 
 def _violations(name: str, node: ProofNode, leaf: Leaf, store: FactStore, mask: Mask, most: int) -> Iterator[Finding]:
@@ -140,28 +139,29 @@ def _facts_told(name: str, leaf: Leaf, store: FactStore, mask: Mask, positions: 
     template, facts = leaf.finding or leaf.kind.finding, store[leaf.kind.name]
     if mask is not reveal:
         # In the order of secret keys, the worker's own ones would tell where an expectation stands among them.
-        positions = sorted(positions, key=lambda position: _shape(facts, facts.rows[position]))
+        positions = sorted(positions, key=lambda position: shape_of(facts.kind, facts.rows[position]))
     for position in positions:
-        fields, origin = _Told(facts, facts.rows[position], mask), facts.origins[position][0]
+        fields, origin = Telling(facts, facts.rows[position], mask), facts.origins[position][0]
         path = printable(template.path.format_map(fields), 4096) if template.path else None
         line = fields.integer(template.line) if template.line else None
         if line is not None and path is None:
             path = printable(origin.locator, 4096)
-        summary = printable(template.summary.format_map(fields))
+        summary = summary_of(leaf, fields)
         yield Finding(name, leaf.name, template.severity, template.category, summary, path, line, origin)
 
 
-def _shape(facts: KindFacts, row: Row) -> tuple[str, ...]:
-    """What of a fact shows when its secrets are masked."""
-    told = zip(facts.kind.fields, row, strict=True)
-    return tuple([("absent" if value is None else "there") if field.secret else str(value) for field, value in told])
+def shape_of(kind: FactKind, row: Row) -> tuple[str, ...]:
+    """What of a fact shows when its secrets are masked: the order to tell facts in, then."""
+    open_ = kind.shows(row)
+    told = zip(kind.fields, row, strict=True)
+    return tuple([str(value) if open_ or not field.secret else "" for field, value in told])
 
 
 def _facts_named(leaf: Leaf, store: FactStore, mask: Mask, positions: list[int]) -> Iterator[Finding]:
     """One finding a fact that an escalation speaks of, by its key."""
     facts = store[leaf.kind.name]
     for position in positions:
-        fields, origin = _Told(facts, facts.rows[position], mask), facts.origins[position][0]
+        fields, origin = Telling(facts, facts.rows[position], mask), facts.origins[position][0]
         key = ", ".join(
             f"{leaf.kind.fields[at].name} {fields[leaf.kind.fields[at].name]}" for at in leaf.kind.key_positions
         )
@@ -196,7 +196,7 @@ def _undecided(name: str, node: ProofNode, leaf: Leaf) -> Finding:
     )
 
 
-class _Told:
+class Telling:
     """A fact's fields as text for a template: the secret ones masked, each once, so that one is the same wherever it stands."""
 
     def __init__(self, facts: KindFacts, row: Row, mask: Mask) -> None:
@@ -204,18 +204,18 @@ class _Told:
         self._told: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
+        return self.shown(name, _spell(self._row[self._facts.kind.index[name]]))
+
+    def shown(self, name: str, text: str) -> str:
+        """`text`, which spells the field `name`, or what stands in its place."""
         if name not in self._told:
-            self._told[name] = self._shown(name)
+            field = self._facts.kind.fields[self._facts.kind.index[name]]
+            secret = field.secret and not self._facts.kind.shows(self._row)
+            self._told[name] = concealed(field, text, self._mask) if secret else text
         return self._told[name]
 
-    def _shown(self, name: str) -> str:
-        position = self._facts.kind.index[name]
-        value = self._row[position]
-        text = _spell(value)
-        secret = self._facts.kind.fields[position].secret and not self._facts.kind.shows(self._row)
-        return concealed(self._facts.kind.fields[position], text, self._mask) if secret else text
-
     def integer(self, name: str) -> int | None:
+        """The value of the field `name` if it is an integer."""
         value = self._row[self._facts.kind.index[name]]
         return value if type(value) is int else None
 

@@ -1,5 +1,6 @@
 """Whatever is printed of a hidden plan's result, by any verb, shows neither its baseline nor the value that it wants."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,32 @@ def test_what_is_shown_does_not_depend_on_what_is_hidden(tmp_path: Path, name: s
             draft.plan.update(visibility="hidden", required_json=wanted)
             draft.answer = ANSWERS[name][2]
 
-        evaluation = make(tmp_path / str(number), edit, builder.AnswerDraft).evaluate()
-        told.append([(each.condition, each.summary, each.path, each.line) for each in evaluation.findings])
+        out = tmp_path / f"out{number}"
+        evaluation = make(tmp_path / str(number), edit, builder.AnswerDraft).evaluate(output_dir=out)
         assert evaluation.exit_code == 1
+        findings = [(each.condition, each.summary, each.path, each.line) for each in evaluation.findings]
+        explained = [
+            json.loads(idkrules("explain", out, "--format", "json", *more).stdout) for more in ((), ("--failed",))
+        ]
+        told.append((findings, [each["roots"] for each in explained]))
+    assert told[0] == told[1]
+
+
+def test_where_a_hidden_path_stands_among_the_workers_is_not_shown(tmp_path: Path) -> None:
+    """What only the baseline has is told by a mask; beside the worker's own paths, its place would tell its name."""
+    told = []
+    for name in ("src/aa.js", "src/zz.js"):
+
+        def edit(draft: Any, name: str = name) -> None:
+            draft.plan["visibility"] = "hidden"
+            draft.before[name] = b"x"
+            draft.files.update({f"src/{letter}.js": b"x" for letter in "bdfhkmoq"})
+
+        out = tmp_path / f"out-{name[4:]}"
+        evaluation = make(tmp_path / name[4:], edit, builder.WorkspaceDraft).evaluate(output_dir=out)
+        findings = [(each.condition, each.summary, each.path, each.line) for each in evaluation.findings]
+        verbs = (("explain", "roots"), ("why-not", "sets"))
+        shown = [json.loads(idkrules(verb, out, "--format", "json").stdout)[part] for verb, part in verbs]
+        told.append((findings, shown))
+    assert "[hidden 1]" in str(told[0][0])
     assert told[0] == told[1]
