@@ -7,8 +7,15 @@ from typing import Any
 import pytest
 
 from idkmesh_rules.contracts.digest import bytes_digest
-from idkmesh_rules.grading.authenticity import RECEIPT_TYPE, RESULT_TYPE, NotAuthentic, pre_authentication, sign
-from idkmesh_rules.grading.evidence import EvidenceRepository, FileRepository, Missing, SqliteRepository
+from idkmesh_rules.grading.authenticity import (
+    RECEIPT_TYPE,
+    RESULT_TYPE,
+    Authenticity,
+    NotAuthentic,
+    pre_authentication,
+    sign,
+)
+from idkmesh_rules.grading.evidence import MAX_BYTES, EvidenceRepository, FileRepository, Missing, SqliteRepository
 from idkmesh_rules.grading.protocol import CheckResult
 from idkmesh_rules.grading.supervisor import Registration, State, Supervisor
 from idkmesh_rules.grading.values import (
@@ -96,6 +103,36 @@ def test_making_one_touches_nothing(tmp_path: Path) -> None:
     FileRepository(tmp_path / "a")
     SqliteRepository(tmp_path / "b.db")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "size"), [("", 32), ("builder", 31), ("builder", 33)])
+def test_a_broker_is_pinned_by_a_whole_key_and_a_name(name: str, size: int) -> None:
+    with pytest.raises(GradingError, match="32 bytes"):
+        Authenticity(name, bytes(size))
+
+
+@pytest.mark.parametrize("kind", [FileRepository, SqliteRepository])
+def test_one_that_is_not_open_keeps_nothing(tmp_path: Path, kind: Any) -> None:
+    (tmp_path / "kept").mkdir(mode=0o700)
+    kept = kind(tmp_path / "kept" if kind is FileRepository else tmp_path / "kept.db")
+    with pytest.raises(GradingError, match="isn't open"):
+        kept.put("x", b"bytes")
+    reference = kept.open().put("x", b"bytes")
+    kept.close()
+    kept.close()
+    with pytest.raises(GradingError, match="isn't open"):
+        kept.get(reference)
+
+
+def test_a_database_that_is_none_is_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "kept.db").write_bytes(b"no database at all, but long enough to be taken for the header of one" * 10)
+    with pytest.raises(GradingError, match="can't be opened"):
+        SqliteRepository(tmp_path / "kept.db").open()
+
+
+def test_no_observation_is_larger_than_any_export(repository: EvidenceRepository) -> None:
+    with pytest.raises(GradingError, match="at most"):
+        repository.put("x", bytes(MAX_BYTES + 1))
 
 
 def test_changed_bytes_are_noticed(tmp_path: Path) -> None:

@@ -76,6 +76,14 @@ WHOLE = {
     "an alias": (HEAD + "base: ▸*b\ncases: {a: {outcome: escalate}}\n", "may not stand in a test file"),
     "empty file": ("▸", "the file is empty"),
     "a list": ("▸[]", "expected tests of a rule bundle, beginning with schema_version, found a list"),
+    "a parameter of another type": (
+        HEAD + BASE + "cases: {a: {outcome: escalate, parameters: {most: ▸many}}}\n",
+        'expected an integer as most, found "many"',
+    ),
+    "a cause that is no text": (
+        HEAD + BASE + "cases: {a: {outcome: reject_candidate, causes: [▸[lid-shut]]}}\n",
+        "expected a cause, found a list",
+    ),
     "an unknown key": (HEAD + BASE + "▸case: {}\ncases: {a: {outcome: escalate}}\n", 'a test file has no key "case"'),
 }
 
