@@ -91,7 +91,7 @@ class Domains:
         declared = self._kind.fields[position]
         values = list(self._literals[declared.name])
         if declared.type is FieldType.INT:
-            values.append(max([0, *[row[position] + 1 for row in taken]]))  # type: ignore[operator]
+            values.append(max([0, *[row[position] + 1 for row in taken]]))  # type: ignore[operator]  # an INT field
         elif declared.type is FieldType.STRING:
             values = [value for value in values if value != SOME_TEXT]
             values += [new_text(declared.name, number) for number in range(1, len(taken) + 2)]
