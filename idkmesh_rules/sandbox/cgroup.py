@@ -1,0 +1,268 @@
+"""Control groups of one slot: memory, processes and processor time of everything in it, bounded and measured by the kernel.
+
+Both versions are served, controller by controller, as a machine may have either or a mixture (cgroups(7); kernel documents
+*cgroup-v1* and *cgroup-v2*). Invariants: a controller counts as there only if its limits were written and read back; nothing
+is changed but groups of our own, which are taken away again; groups that a killed host left are taken away by the next one.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+_PREFIX = "idkrules-"
+_V1 = {
+    "limit": "memory.limit_in_bytes",
+    "usage": "memory.usage_in_bytes",
+    "peak": "memory.max_usage_in_bytes",
+    "swap": "memory.memsw.limit_in_bytes",
+    "events": "memory.oom_control",
+}
+_V2 = {
+    "limit": "memory.max",
+    "usage": "memory.current",
+    "peak": "memory.peak",
+    "swap": "memory.swap.max",
+    "events": "memory.events",
+}
+_NEEDED = {"memory": "memory", "pids": "pids", "cpu": "cpuacct"}
+"""Our name of a controller and that of version 1; version 2 measures processor time in every group."""
+
+
+class Before(NamedTuple):
+    """What a slot's groups had counted before a job: bytes in use, nanoseconds, kills for memory, refused processes."""
+
+    memory: int
+    cpu: int
+    kills: int
+    refused: int
+
+
+class Used(NamedTuple):
+    """What a job took: bytes at its peak and nanoseconds, None where not measured; and whether it ran into a ceiling."""
+
+    peak: int | None
+    cpu: int | None
+    out_of_memory: bool
+    out_of_processes: bool
+
+
+class _Place(NamedTuple):
+    directory: Path
+    unified: bool
+
+
+class Groups:
+    """The groups of one slot, one directory for each controller that can be had. Making one makes them."""
+
+    def __init__(self, name: str) -> None:
+        self._places: dict[str, _Place] = {}
+        self._made: list[Path] = []
+        for controller, parent in _parents().items():
+            _sweep(parent.directory)
+            place = _Place(parent.directory / f"{_PREFIX}{os.getpid()}-{name}", parent.unified)
+            try:
+                place.directory.mkdir(exist_ok=True)
+            except OSError:
+                continue
+            if place.directory not in self._made:
+                self._made.append(place.directory)
+            self._places[controller] = place
+        self._settle()
+
+    def _settle(self) -> None:
+        """Keep the controllers whose limits hold when they are written."""
+        for controller, check in (("memory", self._bound_memory), ("pids", self._bound_processes)):
+            with suppress(OSError, ValueError):
+                if controller in self._places and check(1 << 30 if controller == "memory" else 1 << 10):
+                    continue
+            self._places.pop(controller, None)
+
+    @property
+    def controllers(self) -> frozenset[str]:
+        """Which of memory, pids and cpu are there."""
+        return frozenset(self._places)
+
+    def take(self, process: int) -> None:
+        """Move a process in; what it starts is in from then on. Raises OSError."""
+        for directory in self._made:
+            (directory / "cgroup.procs").write_text(str(process))
+
+    def begin(self, memory: int, processes: int) -> Before:
+        """Bound what comes beyond what is there, and say what is there; raises OSError when a bound doesn't hold."""
+        base = self._number("memory", "usage") or 0
+        if "memory" in self._places:
+            if not self._bound_memory(base + memory):
+                raise OSError(0, "the memory limit of the control group doesn't hold")
+            with suppress(OSError):  # version 2 forgets its peak from Linux 6.12 on
+                self._write("memory", "peak", 0)
+        if "pids" in self._places:
+            there = int(self._text("pids", "pids.current"))
+            if not self._bound_processes(there + processes):
+                raise OSError(0, "the process limit of the control group doesn't hold")
+        return Before(base, self.cpu() or 0, self._kills(), self._refused())
+
+    def used(self, before: Before) -> Used:
+        """What was taken since `begin`."""
+        peak, cpu = self._number("memory", "peak"), self.cpu()
+        return Used(
+            None if peak is None else max(peak - before.memory, 0),
+            None if cpu is None else cpu - before.cpu,
+            self._kills() > before.kills,
+            self._refused() > before.refused,
+        )
+
+    def cpu(self) -> int | None:
+        """Nanoseconds of processor time of everything that ever was in the group; None where they aren't counted."""
+        if "cpu" not in self._places:
+            return None
+        if self._places["cpu"].unified:
+            return _field(self._text("cpu", "cpu.stat"), "usage_usec") * 1000
+        return int(self._text("cpu", "cpuacct.usage"))
+
+    def exceeded(self, before: Before) -> bool:
+        """Whether a process was killed for memory, or refused, since `begin`."""
+        return self._kills() > before.kills or self._refused() > before.refused
+
+    def kill(self) -> None:
+        """Kill every process in the groups."""
+        for directory in self._made:
+            with suppress(OSError):
+                (directory / "cgroup.kill").write_text("1")
+                continue
+            _kill_each(directory)
+
+    def remove(self) -> None:
+        """Take the groups away; what is busy is left for the next host to sweep."""
+        for directory in self._made:
+            with suppress(OSError):
+                directory.rmdir()
+
+    def _bound_memory(self, most: int) -> bool:
+        names = _V2 if self._places["memory"].unified else _V1
+        with suppress(OSError):  # not every kernel counts swap; and it may never be below the memory's own limit
+            self._write("memory", "swap", 0 if self._places["memory"].unified else 1 << 62)
+        self._write("memory", "limit", most)
+        if not self._places["memory"].unified:
+            with suppress(OSError):
+                self._write("memory", "swap", most)
+        # The kernel rounds down to whole pages.
+        return most - os.sysconf("SC_PAGE_SIZE") < int(self._text("memory", names["limit"])) <= most
+
+    def _bound_processes(self, most: int) -> bool:
+        (self._places["pids"].directory / "pids.max").write_text(str(most))
+        return self._text("pids", "pids.max").strip() == str(most)
+
+    def _kills(self) -> int:
+        if "memory" not in self._places:
+            return 0
+        names = _V2 if self._places["memory"].unified else _V1
+        return _field(self._text("memory", names["events"]), "oom_kill")
+
+    def _refused(self) -> int:
+        return _field(self._text("pids", "pids.events"), "max") if "pids" in self._places else 0
+
+    def _number(self, controller: str, what: str) -> int | None:
+        if controller not in self._places:
+            return None
+        names = _V2 if self._places[controller].unified else _V1
+        try:
+            return int(self._text(controller, names[what]))
+        except (OSError, ValueError):
+            return None
+
+    def _write(self, controller: str, what: str, value: int) -> None:
+        names = _V2 if self._places[controller].unified else _V1
+        (self._places[controller].directory / names[what]).write_text(str(value))
+
+    def _text(self, controller: str, name: str) -> str:
+        return (self._places[controller].directory / name).read_text()
+
+
+def _field(text: str, name: str) -> int:
+    """The number behind a name in a file of lines `name number`; 0 where it isn't told."""
+    for line in text.splitlines():
+        key, _, number = line.partition(" ")
+        if key == name:
+            return int(number)
+    return 0
+
+
+def _parents() -> dict[str, _Place]:
+    """For each controller the group below which ours may be made: our own, or the nearest above it that allows it."""
+    own = dict(_own_groups())
+    found: dict[str, _Place] = {}
+    for name, legacy in _NEEDED.items():
+        if legacy in own:
+            found[name] = _Place(own[legacy], unified=False)
+        elif "" in own:
+            place = _delegating(own[""], name)
+            if place is not None:
+                found[name] = _Place(place, unified=True)
+    return {name: place for name, place in found.items() if os.access(place.directory, os.W_OK)}
+
+
+def _delegating(own: Path, controller: str) -> Path | None:
+    """The nearest group at or above our own whose children have the controller (cgroup.subtree_control)."""
+    for directory in (own, *own.parents):
+        try:
+            given = (directory / "cgroup.subtree_control").read_text().split()
+        except OSError:
+            return None
+        # Version 2 measures processor time everywhere; but a child needs a controller to be worth having.
+        if controller in given or (controller == "cpu" and given):
+            return directory
+    return None
+
+
+def _own_groups() -> Iterator[tuple[str, Path]]:
+    """Our own group by controller of version 1, under "" for version 2 (proc(5), /proc/self/cgroup and mountinfo)."""
+    mounts = dict(_mounts())
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _number, names, path = line.split(":", 2)
+        for name in names.split(","):
+            if name in mounts:
+                root, point = mounts[name]
+                below = os.path.relpath(path, root)
+                if not below.startswith(".."):
+                    yield name, Path(os.path.normpath(point / below))
+
+
+def _mounts() -> Iterator[tuple[str, tuple[str, Path]]]:
+    """Where each hierarchy is mounted: its controllers ("" for version 2), the group that is its root here, and the place."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        kind, _source, options = after.split(" ", 2)
+        root, point = before.split(" ")[3:5]
+        if kind == "cgroup2":
+            yield "", (root, Path(point))
+        elif kind == "cgroup":
+            for name in options.split(","):
+                yield name, (root, Path(point))
+
+
+def _sweep(parent: Path) -> None:
+    """Take away the groups of hosts that are gone; one in which something still runs stays."""
+    with suppress(OSError):
+        for directory in parent.glob(f"{_PREFIX}*"):
+            host = directory.name.removeprefix(_PREFIX).partition("-")[0]
+            if host.isdigit() and not Path(f"/proc/{host}").exists():
+                with suppress(OSError):
+                    directory.rmdir()
+
+
+def _kill_each(directory: Path) -> None:
+    with suppress(OSError):
+        for number in (directory / "cgroup.procs").read_text().split():
+            with suppress(ProcessLookupError):
+                os.kill(int(number), signal.SIGKILL)

@@ -1,0 +1,187 @@
+"""The resident launcher: a small process inside the job's control groups that starts one bubblewrap after the other.
+
+It is run by path, in an isolated interpreter of its own, and imports nothing of this package: it holds no key, no expected
+value and no evaluator file but as descriptors that it passes on. Invariants:
+- It has dropped to its uid, for good, before it takes a job.
+- The limits of processes are set on the job's first process before that runs anything: bubblewrap waits until told to go on.
+- When the host goes away, or says so, the job's first process is killed by a descriptor that can mean no other process;
+  with it, the kernel ends every process of the job (pid_namespaces(7)).
+
+Messages, one per packet: the host sends `run` with descriptors, the first of which holds the job as JSON, or `kill`; the
+launcher answers `ready` once, and a JSON object when a job has ended.
+"""
+
+import array
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+
+MOST_DESCRIPTORS = 250
+STATUS, BLOCK = 900, 901
+"""The numbers under which bubblewrap gets the ends of the pipes for its status and for its permission to go on."""
+
+_PR_SET_NO_NEW_PRIVS = 38
+_NO_TARGET = 1200
+
+
+def main(uid: int, number: int) -> None:
+    """Drop to `uid` if that is another one, and serve jobs until the host closes its end of the channel."""
+    if os.geteuid() != uid:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+    # A bubblewrap with the set-uid bit would otherwise take another, privileged way.
+    if ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        raise SystemExit("no_new_privs can't be set")
+    os.chdir("/")
+    os.umask(0o077)
+    channel = socket.socket(fileno=number)
+    channel.set_inheritable(False)
+    channel.send(b"ready")
+    while True:
+        message, descriptors = _received(channel)
+        if not message:
+            return
+        if message == b"run" and descriptors:
+            with os.fdopen(descriptors[0], "rb", closefd=False) as stream:
+                job = json.load(stream)
+            channel.send(json.dumps(_run(channel, job, descriptors)).encode())
+
+
+def _received(channel: socket.socket) -> tuple[bytes, list[int]]:
+    room = socket.CMSG_SPACE(MOST_DESCRIPTORS * 4)
+    message, ancillary, _flags, _address = channel.recvmsg(64, room, socket.MSG_CMSG_CLOEXEC)
+    numbers = array.array("i")
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
+    return message, list(numbers)
+
+
+def _run(channel: socket.socket, job: dict, descriptors: list[int]) -> dict:  # type: ignore[type-arg]  # plain JSON
+    status_in, status_out = os.pipe()
+    block_in, block_out = os.pipe()
+    targets = [*zip(descriptors[1:], job["targets"], strict=True), (status_out, STATUS), (block_in, BLOCK)]
+    try:
+        process = os.posix_spawn(job["argv"][0], job["argv"], {}, file_actions=_moves(targets))
+    except OSError as error:
+        return {"error": f"bubblewrap can't be started: {error.strerror}"}
+    finally:
+        for each in (*descriptors, status_out, block_in):
+            os.close(each)
+    try:
+        return _watched(channel, process, status_in, block_out, job["limits"])
+    finally:
+        os.close(status_in)
+
+
+def _moves(targets: list[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """The file actions that give each descriptor its number, whatever numbers they have now."""
+    apart = [(os.POSIX_SPAWN_DUP2, source, _NO_TARGET + place) for place, (source, _target) in enumerate(targets)]
+    placed = [(os.POSIX_SPAWN_DUP2, _NO_TARGET + place, target) for place, (_source, target) in enumerate(targets)]
+    closed = [(os.POSIX_SPAWN_CLOSE, _NO_TARGET + place) for place in range(len(targets))]
+    return [*apart, *placed, *closed]
+
+
+def _watched(channel: socket.socket, process: int, status_in: int, block_out: int, limits: dict) -> dict:  # type: ignore[type-arg]
+    """Set the limits on the job's first process, let it go on, and wait until everything of it has ended."""
+    status = b""
+    while b"\n" not in status and (more := os.read(status_in, 4096)):
+        status += more
+    whole, job, fault = os.pidfd_open(process), None, None
+    first = _number(status, "child-pid")
+    try:
+        if first is not None:
+            job = os.pidfd_open(first)
+            _check_parent(first, process)
+            for name, bound in limits.items():
+                resource.prlimit(first, getattr(resource, name), (bound, bound))
+            os.write(block_out, b"1")
+    except (ProcessLookupError, BrokenPipeError):
+        pass  # it ended meanwhile, which its status tells
+    except OSError as error:
+        # Without its limits it must not go on, and closing the pipe would let it.
+        fault = f"the limits can't be set: {error.strerror}"
+        _kill(job, whole)
+    os.close(block_out)
+    gone = _wait(channel, whole, job)
+    _pid, code, usage = os.wait4(process, 0)
+    status += _rest(status_in)
+    for each in (whole, job):
+        if each is not None:
+            os.close(each)
+    if gone:
+        raise SystemExit(0)
+    return {
+        "exit": _number(status, "exit-code"),
+        "status": code,
+        "seconds": usage.ru_utime + usage.ru_stime,
+        "error": fault,
+    }
+
+
+def _check_parent(process: int, parent: int) -> None:
+    """Raise ProcessLookupError unless a process is the child of another: its number may be somebody else's by now."""
+    with open(f"/proc/{process}/stat", "rb") as stream:
+        fields = stream.read().rpartition(b")")[2].split()
+    if int(fields[1]) != parent:
+        raise ProcessLookupError
+
+
+def _rest(status_in: int) -> bytes:
+    """What is left in the pipe of a bubblewrap that has ended."""
+    found = b""
+    os.set_blocking(status_in, False)
+    try:
+        while more := os.read(status_in, 4096):
+            found += more
+    except BlockingIOError:
+        pass
+    return found
+
+
+def _kill(*descriptors: int | None) -> None:
+    for each in descriptors:
+        if each is not None:
+            signal.pidfd_send_signal(each, signal.SIGKILL)
+
+
+def _wait(channel: socket.socket, whole: int, job: int | None) -> bool:
+    """Wait until bubblewrap and the job's first process have ended, killing both on demand; whether the host is gone."""
+    pending = {each for each in (whole, job) if each is not None}
+    gone = False
+    poll = select.poll()
+    for each in (*pending, channel.fileno()):
+        poll.register(each, select.POLLIN)
+    while pending:
+        for number, _events in poll.poll():
+            poll.unregister(number)
+            if number != channel.fileno():
+                pending.discard(number)
+                continue
+            gone = not channel.recv(64)
+            if not gone:
+                poll.register(number, select.POLLIN)
+            _kill(*pending)
+    return gone
+
+
+def _number(status: bytes, name: str) -> int | None:
+    """A number of bubblewrap's status, which is JSON objects one after the other."""
+    for line in status.splitlines():
+        try:
+            value = json.loads(line).get(name)
+        except ValueError:
+            continue
+        if type(value) is int:
+            return value
+    return None
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
