@@ -32,6 +32,7 @@ _EVALUATE = (
 )
 VERBS = {
     "evaluate": Verb("evaluate", "evaluate", f"idkrules evaluate {_EVALUATE}"),
+    "grade": Verb("grade", "grade", f"idkrules grade {_EVALUATE} --journal /var/lib/idkrules"),
     "verify": Verb("evaluate", "evaluate", f"idkrules verify {_EVALUATE}", hidden=True),
     "validate": Verb("validate", "validate", "idkrules validate --work-unit wu.json --evaluator-plan plan.json"),
     "explain": Verb("explain", "explain", "idkrules explain results/run-1 independent-review"),

@@ -37,3 +37,23 @@ ResultDirectory = Annotated[
     Path, typer.Argument(metavar="OUT", readable=False, help="A directory that `idkrules evaluate` has written.")
 ]
 OutputFormat = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+ManifestFile = Annotated[
+    Path, typer.Option("--result-manifest", metavar="FILE", readable=False, help="The worker's claim.")
+]
+CandidateDirectory = Annotated[
+    Path,
+    typer.Option("--candidate-root", metavar="DIR", readable=False, help="The directory that holds the candidate."),
+]
+OutputDirectory = Annotated[
+    Path,
+    typer.Option("--output-dir", metavar="DIR", readable=False, help="Where to write the evidence; must not exist."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but refusals, on stderr.")]
+Reports = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--output",
+        metavar="junit=PATH|github",
+        help="Write a JUnit report besides; or GitHub annotations on stderr, and the step summary.",
+    ),
+]

@@ -18,6 +18,10 @@ def replay(
         str | None,
         typer.Option("--expect-decision", metavar="DIGEST", help="The decision digest that was kept elsewhere."),
     ] = None,
+    expect_broker: Annotated[
+        str | None,
+        typer.Option("--expect-broker", metavar="KEYID", help="The key id of the broker that has to have signed."),
+    ] = None,
     reveal: Reveal = False,
     output_format: OutputFormat = Format.TEXT,
 ) -> int:
@@ -34,12 +38,17 @@ def replay(
     from idkmesh_rules.pipeline.replay import replay as run
     from idkmesh_rules.render.replay import replay_json, replay_text
 
-    if expect_decision is not None and re.fullmatch("sha256:[0-9a-f]{64}", expect_decision) is None:
-        raise typer.BadParameter(
-            "a decision digest is sha256: and 64 hexadecimal digits", param_hint="--expect-decision"
-        )
+    for option, given in (("decision", expect_decision), ("broker", expect_broker)):
+        if given is not None and re.fullmatch("sha256:[0-9a-f]{64}", given) is None:
+            raise typer.BadParameter("it is sha256: and 64 hexadecimal digits", param_hint=f"--expect-{option}")
     try:
-        seen = run(directory, candidate_root=candidate_root, expect_decision=expect_decision, reveal_hidden=reveal)
+        seen = run(
+            directory,
+            candidate_root=candidate_root,
+            expect_decision=expect_decision,
+            expect_broker=expect_broker,
+            reveal_hidden=reveal,
+        )
     except Refusal as refusal:
         return refuse(refusal, as_json=output_format is Format.JSON)
     code = PROBLEM if seen.differences else CLEAN if seen.consistent else COULD_NOT_LOOK

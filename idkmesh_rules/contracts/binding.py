@@ -78,6 +78,36 @@ def check_builtin_validators(unit: WorkUnit, plan: AnyPlan, implemented: frozens
         )
 
 
+def check_execution(unit: WorkUnit, plan: AnyPlan) -> None:
+    """The WorkUnit bounds what a sandboxed plan may run; else Refusal `plan-exceeds-work-unit` (design: grading).
+
+    Both jobs run one after the other, so that it is their wall times together that have to fit its budget.
+    """
+    source, problems = plan.document.source, []
+    if not unit.process_execution:
+        problems.append(
+            Problem(
+                "the WorkUnit's permissions.process_execution is false, and this plan runs the candidate",
+                source,
+                "/execution_mode",
+                hint="judge the candidate with a plan of another version",
+            )
+        )
+    jobs = (plan.demands.candidate, plan.demands.grader)
+    together = sum(job.limits["wall_seconds"] for job in jobs)
+    if unit.wall_seconds is not None and together > unit.wall_seconds:
+        problems.append(
+            Problem(
+                f"both jobs may take {together} seconds of wall time, the WorkUnit's budget has {unit.wall_seconds:g}",
+                source,
+                "/jobs",
+                hint="lower limits.wall_seconds of one of them",
+            )
+        )
+    if problems:
+        raise Refusal("plan-exceeds-work-unit", "the plan runs more than the WorkUnit allows", problems=tuple(problems))
+
+
 def _difference(
     mine: frozenset[str], other: frozenset[str], source: str, pointer: str | None, owner: str, against: str
 ) -> list[Problem]:

@@ -64,6 +64,8 @@ def read_work_unit(document: Document) -> WorkUnit:
         policy["independent_from_worker"],
         policy["minimum_independent_verifiers"],
         value["failure_semantics"]["max_attempts"],
+        permissions["process_execution"],
+        value["budget"].get("wall_seconds"),
     )
 
 

@@ -125,7 +125,7 @@ class EvaluationAdapter:
         self._running: _Running | None = None
         self._lifecycle, self._admitting = Lock(), Lock()
         self._cancel, self._wake = Event(), Event()
-        self._failures = 0
+        self._failures = self._passes = 0
 
     def start(self) -> None:
         """Take the journal's lock, read everything back, and begin to work on what is pending.
@@ -240,6 +240,10 @@ class EvaluationAdapter:
         being_asked = running.phases.submitting in (manifest.candidate.job_id, manifest.grader.job_id)
         return Phase.INTENDED if phase is Phase.UNCERTAIN and being_asked else phase
 
+    def admitted(self, call_id: str) -> bool:
+        """Whether a call was ever admitted to this journal."""
+        return call_id in self._started().retained.calls()
+
     def history(self, call_id: str) -> tuple[Record, ...]:
         """The call's records, in order: references and reports, readable whatever became of the artifacts."""
         return self._started().retained.history(call_id)
@@ -253,6 +257,11 @@ class EvaluationAdapter:
     def failures(self) -> int:
         """How many times work on a call ended in an error. No text of any is kept."""
         return self._failures
+
+    @property
+    def passes(self) -> int:
+        """How many times every pending call was looked at, and moved on as far as it could be."""
+        return self._passes
 
     def _started(self) -> _Running:
         if self._running is None:
@@ -269,6 +278,7 @@ class EvaluationAdapter:
                     phases.advance(call_id, self._cancel.is_set)
                 except Exception:  # a broker or a repository is the host's code, and may raise anything
                     self._failures += 1
+            self._passes += 1
             if self._cancel.is_set():
                 return
             self._wake.wait(self._config.interval)

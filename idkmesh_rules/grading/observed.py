@@ -5,7 +5,7 @@ revoked) is told as not determined, because it is never held against a candidate
 it is (design: grading, *Into the rule engine*; contracts, *Outcomes*).
 """
 
-from idkmesh_rules.grading.supervisor import Assessment
+from idkmesh_rules.grading.supervisor import Assessment, State
 from idkmesh_rules.grading.values import JobOutcome, JobResult, Manifest, Role
 from idkmesh_rules.model.grading import GradedCheck, GradedControl, GradedJob, Grading
 
@@ -21,6 +21,19 @@ def observed(manifest: Manifest, assessment: Assessment, results: tuple[JobResul
         tuple([GradedCheck(each.name, each.equal, each.grader_status) for each in assessment.checks]),
         jobs,
         tuple(_controls(manifest, results)),
+    )
+
+
+def not_observed(declared: tuple[str, ...] | None, required_controls: tuple[str, ...], reason: str) -> Grading:
+    """A grading that came to nothing, for a reason that is none of the candidate's: everything in it is unknown."""
+    return Grading(
+        State.MISSING.value,
+        reason,
+        True,
+        declared,
+        tuple([GradedCheck(name, None, None) for name in declared or ()]),
+        tuple([_job(role, None) for role in Role]),
+        tuple([GradedControl(control, True, None) for control in sorted(required_controls)]),
     )
 
 

@@ -88,9 +88,9 @@ class Phases:
         return self._retained.result(spec, receipt) or self._finished(spec, receipt)
 
     def _submit(self, call_id: str, spec: JobSpec) -> None:
-        intent = self._retained.intend(call_id, spec)
         self.submitting = spec.job_id
         try:
+            intent = self._retained.intend(call_id, spec)
             answer = self._broker.submit(spec, self._retained.journal_id, intent.nonce)
             self._retained.keep_receipt(spec, intent, answer)
         finally:

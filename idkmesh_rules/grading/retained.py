@@ -38,6 +38,10 @@ class Phase(Enum):
 KINDS = frozenset({"planned", "intended", "receipted", "finished", "compared", "published", "rejected"})
 
 
+class NotRegistered(GradingError):
+    """A retained call isn't on the roster that was supplied: its journal belongs to other registrations."""
+
+
 class Allowance(NamedTuple):
     """What the host charges for both jobs of a call: an upper bound in millionths of its currency, and in tokens.
 
@@ -136,11 +140,11 @@ class Retained:
         try:
             registration = self._supervisor.registered(fields.digest("manifest_digest"))
         except GradingError as error:
-            raise GradingError(
+            raise NotRegistered(
                 f"the call {call_id!r} needs its registration: {error}; supply the same roster"
             ) from None
         if registration.assessment_id != fields.id("assessment_id"):
-            raise GradingError(f"the call {call_id!r} has reserved another assessment id; supply the same roster")
+            raise NotRegistered(f"the call {call_id!r} has reserved another assessment id; supply the same roster")
         allowance = Fields(fields.under("allowance"), "allowance", Allowance._fields)
         revision = allowance.take(
             "price_revision", lambda text: text is None or isinstance(text, str), "a text or null"

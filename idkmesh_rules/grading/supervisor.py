@@ -29,6 +29,7 @@ from idkmesh_rules.grading.protocol import (
 )
 from idkmesh_rules.grading.values import (
     ArtifactRef,
+    Fields,
     GradingError,
     JobOutcome,
     JobResult,
@@ -36,6 +37,7 @@ from idkmesh_rules.grading.values import (
     Manifest,
     Role,
     as_plain,
+    read_artifact,
 )
 
 MAX_REGISTRATIONS = 1000
@@ -92,6 +94,36 @@ class Assessment(NamedTuple):
     def digest(self) -> str:
         """What a report names it by; it changes with the exports and the results, and with nothing else."""
         return canonical_digest(self.as_json())
+
+
+def read_assessment(value: Any) -> Assessment:
+    """An assessment of `as_json`; raises GradingError. That it is true is for whoever made it to show."""
+    fields = Fields(value, "assessment", Assessment._fields)
+    observations = fields.each("observations", lambda each, what: None if each is None else read_artifact(each, what))
+    if len(observations) != 2:
+        raise GradingError("assessment.observations has to have two entries")
+    return Assessment(
+        fields.id("assessment_id"),
+        fields.digest("manifest_digest"),
+        fields.id("candidate_job"),
+        fields.id("grader_job"),
+        fields.word("state", State),
+        fields.text("reason", 4096),
+        fields.each("checks", _read_compared),
+        (observations[0], observations[1]),
+        fields.flag("host_fault"),
+    )
+
+
+def _read_compared(value: Any, what: str) -> Compared:
+    fields = Fields(value, what, Compared._fields)
+    known = (True, False, None)
+    return Compared(
+        fields.text("name"),
+        fields.word("result", CheckResult),
+        fields.take("equal", lambda each: any(each is one for one in known), "true, false or null"),
+        fields.take("grader_status", lambda each: each in ("passed", "failed", None), "passed, failed or null"),
+    )
 
 
 Authorizer = Callable[[Manifest, datetime], str | None]

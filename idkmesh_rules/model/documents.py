@@ -38,7 +38,7 @@ class EvidenceRequirement(NamedTuple):
 
 
 class WorkUnit(NamedTuple):
-    """WorkUnit 0.2: the trusted acceptance contract."""
+    """WorkUnit 0.2: the trusted acceptance contract. `wall_seconds` is its budget of wall time, where it has one."""
 
     document: Document
     id: str
@@ -52,6 +52,8 @@ class WorkUnit(NamedTuple):
     independent_from_worker: bool
     minimum_independent_verifiers: int
     max_attempts: int
+    process_execution: bool
+    wall_seconds: float | None
 
     @property
     def required_validator_ids(self) -> frozenset[str]:

@@ -14,6 +14,7 @@ class Limits(NamedTuple):
     The `record_` bounds are those of a finished result directory: bytes of each file, entries, and levels of its JSON.
     `candidate_bytes` bounds what is read of all declared files together; those behind it are unknown. `tree_path_bytes`
     bounds the paths of a tree together, and so its depth; `tree_facts` how many facts of a kind are told of it.
+    `graded_bytes` bounds a candidate that is run, `evaluator_bytes` each file of the verifier's that a job gets.
     """
 
     document_bytes: int = 4 * MEBIBYTE
@@ -31,6 +32,8 @@ class Limits(NamedTuple):
     answer_bytes: int = 64 * MEBIBYTE
     answer_entries: int = 10_000
     differences: int = 100
+    graded_bytes: int = 64 * MEBIBYTE
+    evaluator_bytes: int = 16 * MEBIBYTE
     tree_entries: int = 2_000_000
     tree_facts: int = 200_000
     tree_path_bytes: int = 256 * MEBIBYTE

@@ -29,6 +29,41 @@ REFUSALS: Mapping[str, Reason] = {
             "`idkrules grade` is the verb that serves such plans; give evaluate a plan of another version",
         ),
         Reason(
+            "plan-metadata-only",
+            "the plan judges metadata only, and grade is for plans of version 0.5, which let the candidate's code run",
+            "`idkrules evaluate` is the verb that serves such plans",
+        ),
+        Reason(
+            "plan-exceeds-work-unit",
+            "the plan runs more, or for longer, than the WorkUnit allows",
+            "issue a plan within the WorkUnit's permissions and budget",
+        ),
+        Reason(
+            "protected-invalid",
+            "a file that the plan names beside itself is missing, too large, or not the one that it pins",
+            "put the pinned files where the plan says, or issue a plan that pins these",
+        ),
+        Reason(
+            "sandbox-unavailable",
+            "there is no sandbox on this machine, so that nothing can be graded",
+            "install what is named: apt-get install bubblewrap libseccomp2",
+        ),
+        Reason(
+            "sandbox-unfit",
+            "the sandbox of this machine can't run the plan's jobs, or doesn't enforce a control that the plan requires",
+            "grade on another machine, or issue a plan that this one can serve",
+        ),
+        Reason(
+            "assessment-used",
+            "the assessment or a job of the plan was used before, for something else; a job runs once",
+            "issue a plan with other ids for its assessment and its jobs",
+        ),
+        Reason(
+            "journal-unusable",
+            "the host's state for grading can't be used: it isn't private, is held by another process, or is damaged",
+            "name a directory that only this user can reach, and let one process at a time grade under one plan",
+        ),
+        Reason(
             "document-unreadable",
             "a document is missing, isn't a regular file, or can't be read",
             "check the path and its permissions",

@@ -7,7 +7,8 @@ Invariants:
 """
 
 from idkmesh_rules.pipeline.contract import Contract, validate
-from idkmesh_rules.pipeline.evaluation import evaluate, utc_now
+from idkmesh_rules.pipeline.evaluation import evaluate
 from idkmesh_rules.pipeline.rules import Rules
+from idkmesh_rules.pipeline.run import utc_now
 
 __all__ = ["Contract", "Rules", "evaluate", "utc_now", "validate"]

@@ -7,7 +7,7 @@ worker's words but the claim itself reaches a check.
 from pathlib import Path
 from typing import NamedTuple
 
-from idkmesh_rules.checks import AnyCheck, collect
+from idkmesh_rules.checks import AnyCheck, Case, collect
 from idkmesh_rules.contracts.binding import check_independence
 from idkmesh_rules.contracts.readers import read_result_manifest
 from idkmesh_rules.contracts.strict_json import read_document
@@ -26,9 +26,10 @@ from idkmesh_rules.pipeline.look import Look, Progress
 
 
 class Seen(NamedTuple):
-    """What a run knows of the candidate: the claim, the facts, and the checks that crashed."""
+    """What a run knows of the candidate: the claim, what the checks looked at, the facts, and the checks that crashed."""
 
     manifest: ResultManifest
+    case: Case
     store: FactStore
     crashes: tuple[CheckCrash, ...]
 
@@ -50,10 +51,8 @@ def observe_candidate(
         manifest = _manifest(root, result_manifest, reader, limits, digests)
         check_independence(contract.unit, contract.plan, manifest)
         look = Look(contract.unit, manifest, contract.plan, reader, limits, progress)
-        observe = BACKENDS[contract.plan.backend].observe
-        assert observe is not None, "a plan whose candidates run was refused before"
-        case = observe(look)
-    return Seen(manifest, *collect(checks, case))
+        case = BACKENDS[contract.plan.backend].observe(look)
+    return Seen(manifest, case, *collect(checks, case))
 
 
 def _manifest(

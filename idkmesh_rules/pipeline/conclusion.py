@@ -20,23 +20,10 @@ from idkmesh_rules.result.documents import file_bytes
 from idkmesh_rules.result.verification import Measured, Subject
 
 
-def conclude(
-    contract: Contract,
-    seen: Seen,
-    checks: tuple[AnyCheck, ...],
-    measured: Callable[[], Measured],
-    *,
-    output: Path | None,
-    durable: bool,
-    reveal_hidden: bool,
-    most_findings: int,
-) -> Evaluation:
-    """Decide, tell, and publish what was seen; raises Refusal when the output can't be written.
-
-    `measured` is asked once, when everything but the writing is done; `most_findings` bounds the findings of a condition.
-    """
+def basis_of(contract: Contract, seen: Seen, checks: tuple[AnyCheck, ...]) -> Basis:
+    """What a decision over what was seen follows from."""
     rules = contract.rules
-    basis = Basis(
+    return Basis(
         Subject(contract.unit, seen.manifest, contract.plan),
         rules.bundle,
         rules.control.data,
@@ -47,6 +34,27 @@ def conclude(
         seen.store,
         seen.crashes,
     )
+
+
+def conclude(
+    contract: Contract,
+    seen: Seen,
+    checks: tuple[AnyCheck, ...],
+    measured: Callable[[], Measured],
+    *,
+    output: Path | None,
+    durable: bool,
+    reveal_hidden: bool,
+    most_findings: int,
+    attestations: Mapping[str, bytes] = {},
+) -> Evaluation:
+    """Decide, tell, and publish what was seen; raises Refusal when the output can't be written.
+
+    `measured` is asked once, when everything but the writing is done; `most_findings` bounds the findings of a condition;
+    `attestations` are handed on with the evidence.
+    """
+    rules = contract.rules
+    basis = basis_of(contract, seen, checks)._replace(attestations=attestations)
     made = assemble(
         basis,
         measured,

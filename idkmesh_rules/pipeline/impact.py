@@ -10,9 +10,9 @@ from idkmesh_rules.audit.record import ResultFiles
 from idkmesh_rules.errors import Problem, Refusal
 from idkmesh_rules.model.bundle import Bundle
 from idkmesh_rules.model.limits import Limits
-from idkmesh_rules.pipeline.evaluation import AnyPath
 from idkmesh_rules.pipeline.record import holds_result, read_files, read_record
 from idkmesh_rules.pipeline.rules import named_bundle
+from idkmesh_rules.pipeline.run import AnyPath
 
 
 def impact(old: Path | str, new: Path | str, directories: Iterable[AnyPath], *, limits: Limits | None = None) -> Impact:

@@ -16,6 +16,8 @@ from idkmesh_rules.contracts.readers import read_result_manifest
 from idkmesh_rules.contracts.schema import check_schema
 from idkmesh_rules.contracts.strict_json import read_document
 from idkmesh_rules.errors import ContractError, Problem, Refusal
+from idkmesh_rules.grading.attestations import DIRECTORY
+from idkmesh_rules.grading.attestations import FILES as ATTESTATION_FILES
 from idkmesh_rules.model.documents import Document, ResultManifest
 from idkmesh_rules.model.evaluation import CheckCrash
 from idkmesh_rules.model.facts import FactStore
@@ -24,6 +26,7 @@ from idkmesh_rules.model.observation import FileState
 from idkmesh_rules.observe.control import ControlFile
 from idkmesh_rules.observe.listing import entries
 from idkmesh_rules.observe.reader import CandidateReader
+from idkmesh_rules.pipeline.backends import BACKENDS
 from idkmesh_rules.pipeline.contract import Asked, Contract, read_contract
 from idkmesh_rules.pipeline.rules import backend_floor
 from idkmesh_rules.result.assembly import RESULT_FILE, Basis
@@ -56,9 +59,9 @@ def read_files(directory: Path, limits: Limits) -> ResultFiles:
     most = limits.record_bytes
     try:
         with CandidateReader(directory, budget=4 * most) as reader:
-            wanted = (*CORE_FILES, REFUSAL_FILE, *_evidence_paths())
+            wanted = (*CORE_FILES, REFUSAL_FILE, *_evidence_paths(), *ATTESTATION_FILES)
             seen = {path: reader.observe(path, most, most) for path in wanted}
-        found = entries(directory, ("inputs", "evidence"), limits.record_entries)
+        found = entries(directory, ("inputs", "evidence", DIRECTORY), limits.record_entries)
     except (OSError, ValueError) as error:
         said = error.strerror if isinstance(error, OSError) else str(error)
         raise _refusal("result-unreadable", Problem(said or type(error).__name__, str(directory))) from None
@@ -104,8 +107,13 @@ def read_record(files: ResultFiles, limits: Limits, *, reveal: bool) -> Record:
         checks,
         store,
         tuple(_crashes(files, checks, store, limits)),
+        _attestations(files) if BACKENDS[plan.backend].executes else {},
     )
     return Record(files, basis, result, facts, decision)
+
+
+def _attestations(files: ResultFiles) -> dict[str, bytes]:
+    return {path: data for path in ATTESTATION_FILES if (data := files.data(path)) is not None}
 
 
 def parsed(files: ResultFiles, path: str, limits: Limits, *, quote: bool = False) -> Document:

@@ -18,8 +18,10 @@ from idkmesh_rules.errors import ContractError, Refusal
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.observe.listing import entries
 from idkmesh_rules.observe.reader import CandidateReader
-from idkmesh_rules.pipeline.evaluation import AnyPath, evaluate
+from idkmesh_rules.pipeline.evaluation import evaluate
 from idkmesh_rules.pipeline.record import parsed, read_files, read_record
+from idkmesh_rules.pipeline.regraded import graded_differences, is_graded, write_again
+from idkmesh_rules.pipeline.run import AnyPath
 from idkmesh_rules.result.assembly import RESULT_FILE
 
 
@@ -28,13 +30,15 @@ def replay(
     *,
     candidate_root: AnyPath | None = None,
     expect_decision: str | None = None,
+    expect_broker: str | None = None,
     reveal_hidden: bool = False,
     limits: Limits | None = None,
 ) -> Replay:
     """Verify every digest of a result directory and derive its decision again, byte for byte.
 
     With `candidate_root` the candidate is evaluated again, too, and must lead to the same files. `expect_decision` is a
-    decision digest that was seen elsewhere. `reveal_hidden` shows a hidden plan's expectations in the differences.
+    decision digest that was seen elsewhere, `expect_broker` the id of the key that has to have signed what a graded
+    candidate's jobs came to; they are not run again. `reveal_hidden` shows a hidden plan's expectations in the differences.
     A directory that agrees with itself is consistent, not authentic: whoever can write it can make it so.
 
     Raises Refusal (`result-unreadable`, `result-undecided`) when there is no decision to replay; whatever else is wrong
@@ -52,6 +56,8 @@ def replay(
     veil = record.veil(revealed=reveal_hidden)
     seen = compare(record, veil, most_findings=limits.findings_per_condition)
     differences, unlooked = list(seen.differences), None
+    if is_graded(record):
+        differences += graded_differences(record, expect_broker)
     if expect_decision is not None and record.decision.digest != expect_decision:
         message = "this is another decision than the one that was expected"
         differences.append(
@@ -116,6 +122,10 @@ def _evaluated(
             copy.parent.mkdir(exist_ok=True)
             copy.write_bytes(record.files.data(path) or b"")
         unit, copied, plan, bundle = (scratch / path for path in INPUT_FILES)
+        if is_graded(record):
+            inputs = (unit, manifest or copied, plan, bundle)
+            write_again(record, inputs, root, scratch / "out", limits, revealed=revealed)
+            return _written(scratch / "out")
         evaluate(
             unit,
             manifest or copied,
@@ -127,8 +137,22 @@ def _evaluated(
             durable=False,
             reveal_hidden=revealed,
         )
-        written = sorted(path for path in (scratch / "out").rglob("*") if path.is_file())
-        return {path.relative_to(scratch / "out").as_posix(): path.read_bytes() for path in written}
+        return _written(scratch / "out")
+
+
+def _written(place: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(place).as_posix(): path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file()
+    }
+
+
+def _graded_note(record: Record) -> str:
+    if not record.basis.attestations:
+        return "No job was started, and none is started now."
+    return (
+        "What the jobs came to was signed by the broker that attestations/broker.json names, and they are not run again. "
+        "Whether it is yours, --expect-broker with its key id tells."
+    )
 
 
 def _loose(files: ResultFiles, refusal: Refusal, limits: Limits) -> tuple[Difference, ...]:
@@ -147,6 +171,8 @@ def _notes(record: Record, *, reworded: int, revealed: bool) -> list[str]:
         notes.append(
             f"It was written by version {said}; this is {__version__}, which may observe and word things otherwise."
         )
+    if is_graded(record):
+        notes.append(_graded_note(record))
     if reworded:
         notes.append(
             f"This version words {reworded} places otherwise. That is no difference if that version really wrote them, which "

@@ -10,8 +10,8 @@ from idkmesh_rules.audit.explain import explain as explain_record
 from idkmesh_rules.audit.wanted import Wanted, wanted
 from idkmesh_rules.model.documents import Document
 from idkmesh_rules.model.limits import Limits
-from idkmesh_rules.pipeline.evaluation import AnyPath
 from idkmesh_rules.pipeline.record import read_files, read_record, read_refusal
+from idkmesh_rules.pipeline.run import AnyPath
 
 
 def explain(directory: AnyPath, *, reveal_hidden: bool = False, limits: Limits | None = None) -> Explanation | Document:

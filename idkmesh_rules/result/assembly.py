@@ -25,7 +25,8 @@ RESULT_FILE = "verification-result.json"
 class Basis(NamedTuple):
     """Everything that a decision and what is told of it follow from.
 
-    `bundle_data` are the exact bytes of the rule bundle; `required` are the ids of the validators that have to pass.
+    `bundle_data` are the exact bytes of the rule bundle; `required` are the ids of the validators that have to pass;
+    `attestations` are files by path that others signed or sealed, which are handed on as they are.
     """
 
     subject: Subject
@@ -37,6 +38,7 @@ class Basis(NamedTuple):
     checks: tuple[AnyCheck, ...]
     store: FactStore
     crashes: tuple[CheckCrash, ...] = ()
+    attestations: Mapping[str, bytes] = {}
 
     def decide(self) -> Decision:
         """The decision that follows."""
@@ -106,4 +108,4 @@ def _files(basis: Basis, facts: bytes, decided: bytes) -> dict[str, bytes]:
     files["inputs/bundle.yaml"] = basis.bundle_data
     for check in basis.checks:
         files[f"evidence/{check.id}.json"] = file_bytes(evidence_document(check, basis.store, crashes.get(check.id)))
-    return files
+    return {**files, **basis.attestations}

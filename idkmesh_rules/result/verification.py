@@ -58,6 +58,8 @@ def evidence_file(path: str, digest: str, checks: tuple[AnyCheck, ...]) -> Evide
     check = next((check for check in checks if path == f"evidence/{check.id}.json"), None)
     if check is not None:
         return EvidenceFile(path, check.evidence_type, digest, check.meaning)
+    if path.startswith("attestations/"):
+        return EvidenceFile(path, "attestation", digest, "what was sealed, signed or assessed of the grading")
     told = {"facts.json": "all facts", "decision.json": "the proof tree of the decision"}
     return EvidenceFile(path, "trace", digest, told.get(path, "exact copy of an input"))
 
@@ -242,7 +244,7 @@ def _metrics(store: FactStore, findings: tuple[Finding, ...]) -> dict[str, int |
     candidate = next((row for row in store["candidate.file"].rows if row[0] == "candidate"), None)
     size = candidate[store["candidate.file"].kind.index["bytes"]] if candidate else None
     changes = next((store[kind] for kind in _CHANGES if kind in store.kinds), None)
-    return {
+    return _usage(store) | {
         "candidate_change_count": len(changes.rows) if changes is not None and changes.complete else None,
         "candidate_bytes": size if type(size) is int else None,
         "facts": sum(len(kind.rows) for kind in store),
@@ -250,6 +252,19 @@ def _metrics(store: FactStore, findings: tuple[Finding, ...]) -> dict[str, int |
             any(type(value) is Unknown for value in row) for kind in store if kind.has_unknowns for row in kind.rows
         ),
         "findings": len(findings),
+    }
+
+
+def _usage(store: FactStore) -> dict[str, int | None]:
+    """What the jobs of a grading took, where there is one: milliseconds and bytes, None where not measured."""
+    if "grading.usage" not in store.kinds:
+        return {}
+    facts = store["grading.usage"]
+    index = facts.kind.index
+    return {
+        f"{row[index['role']]}_job_{name}": value if type(value := row[index[name]]) is int else None
+        for row in facts.rows
+        for name in ("wall_ms", "cpu_ms", "peak_bytes")
     }
 
 

@@ -5,6 +5,7 @@ nothing in it is a verdict. A virtual machine is another class with these member
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from idkmesh_rules.grading.values import GradingError, JobOutcome, JobSpec, Usage
@@ -19,7 +20,14 @@ class SandboxUnavailable(GradingError):
 
 
 class SandboxFault(GradingError):
-    """The sandbox itself failed: what the job would have done isn't known, and it is nobody's fault but the host's."""
+    """The sandbox itself failed: what the job would have come to isn't known, and that is nobody's fault but the host's.
+
+    `lost` says that it may have run to an end which nobody saw, as it was given up from here.
+    """
+
+    def __init__(self, message: str, *, lost: bool = False) -> None:
+        super().__init__(message)
+        self.lost = lost
 
 
 class Captured(NamedTuple):
@@ -71,6 +79,9 @@ class Sandbox(Protocol):
 
     def check(self, spec: JobSpec) -> None:
         """Raise GradingError for a job that this sandbox could never run; starts nothing."""
+
+    def shows(self, runtime: str, path: Path) -> bool:
+        """Whether a job with a runtime could read what lies at a path of the host."""
 
     def run(self, spec: JobSpec, files: Mapping[str, bytes]) -> Finished:
         """Run a job to its end; `files` are its inputs and evaluator files by their absolute path in the sandbox.

@@ -141,6 +141,10 @@ class LocalSandbox:
                 f"the command {program!r} is neither in the runtime {spec.runtime} nor a file of the job"
             )
 
+    def shows(self, runtime: str, path: Path) -> bool:
+        """See Sandbox."""
+        return self.runtimes[runtime].shows(path)
+
     def run(self, spec: JobSpec, files: Mapping[str, bytes]) -> Finished:
         """See Sandbox."""
         self.check(spec)

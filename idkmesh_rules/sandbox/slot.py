@@ -146,7 +146,7 @@ class Slot:
                 # When memory runs out, the kernel may choose the launcher.
                 self._end()
                 if self._cancelled:
-                    raise SandboxFault("the job was cancelled")
+                    raise SandboxFault("the job was given up", lost=True)
                 self.open()
             used = groups.used(before)
             for stream in streams:

@@ -1,0 +1,81 @@
+"""The verifier's own files for a grading: found beside the plan, held against their digests, and out of every job's reach.
+
+Invariants: a file is read once, bounded, and is what the plan pins or a Refusal; none lies in the candidate root or in
+what a runtime shows; a hidden plan's paths are told by their place in the plan only.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from idkmesh_rules.contracts.digest import bytes_digest
+from idkmesh_rules.contracts.schema import shorten
+from idkmesh_rules.errors import Problem, Refusal
+from idkmesh_rules.grading.protocol import MAX_BYTES
+from idkmesh_rules.grading.values import ArtifactRef
+from idkmesh_rules.model.documents import AnyPlan, ProtectedFile
+from idkmesh_rules.model.limits import Limits
+from idkmesh_rules.observe.control import ControlFile, read_control_file
+from idkmesh_rules.observe.sovereignty import CandidateRoot, check_control_outside
+
+
+class Protected(NamedTuple):
+    """The files of a plan: by their place in it (`test_bundle`, `jobs/grader/evaluator/0`), reference and bytes."""
+
+    files: dict[str, tuple[ArtifactRef, bytes]]
+
+    def reference(self, place: str) -> ArtifactRef:
+        """The reference of the file at a place of the plan."""
+        return self.files[place][0]
+
+    def evaluator(self, role: str) -> tuple[ArtifactRef, ...]:
+        """The references of a job's evaluator files, in the plan's order."""
+        prefix = f"jobs/{role}/evaluator/"
+        return tuple([reference for place, (reference, _) in self.files.items() if place.startswith(prefix)])
+
+
+def read_protected(plan: AnyPlan, root: CandidateRoot, limits: Limits, *, reveal: bool) -> Protected:
+    """Read every file that a sandboxed plan names; raises Refusal with all that is wrong with them."""
+    beside = Path(plan.document.source).parent
+    found: dict[str, tuple[ArtifactRef, bytes]] = {}
+    controls: list[tuple[str, ControlFile]] = []
+    problems: list[Problem] = []
+    for place, file, most in _named(plan, limits):
+        quoted = shorten(file.path) if reveal or not plan.hidden else "this file"
+
+        def wrong(message: str, place: str = place, quoted: str = quoted) -> None:
+            problems.append(Problem(f"{quoted} {message}", plan.document.source, f"/{place}"))
+
+        control = _read(beside / file.path, most, wrong)
+        if control is None:
+            continue
+        digest = bytes_digest(control.data)
+        if digest != file.digest:
+            wrong(f"has the digest {digest}, and the plan pins {file.digest}")
+        found[place] = ArtifactRef(file.path, digest, len(control.data)), control.data
+        controls.append((f"file of the plan's /{place}", control))
+    if problems:
+        raise Refusal("protected-invalid", "the plan's own files aren't what it pins", problems=tuple(problems))
+    check_control_outside(root, controls, search_limit=limits.link_search_entries)
+    return Protected(found)
+
+
+def _read(path: Path, most: int, wrong: Callable[[str], None]) -> ControlFile | None:
+    try:
+        control = read_control_file(path, "protected file", most)
+    except Refusal as refusal:
+        wrong(f"can't be read: {refusal.problems[0].message}")
+        return None
+    if len(control.data) > most:
+        wrong(f"has more than {most} bytes")
+        return None
+    return control
+
+
+def _named(plan: AnyPlan, limits: Limits) -> Iterator[tuple[str, ProtectedFile, int]]:
+    demands = plan.demands
+    for place in ("test_bundle", "result_schema", "fixture"):
+        yield place, getattr(demands, place), MAX_BYTES
+    for role in ("candidate", "grader"):
+        for position, file in enumerate(getattr(demands, role).evaluator):
+            yield f"jobs/{role}/evaluator/{position}", file, limits.evaluator_bytes
