@@ -6,7 +6,7 @@ SEED ?= 1
 CASES ?= 20000
 FILES ?= 1000000
 
-.PHONY: help venv demo test lint types imports coverage fuzz bench scale bench-peers grading-faults broken-bundles fixtures docs wheel clean
+.PHONY: help venv demo test lint types imports coverage fuzz bench scale bench-peers grading-faults grading-kills broken-bundles fixtures docs wheel clean
 
 help:
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -54,11 +54,18 @@ scale: venv ## a snapshot and a workspace of FILES files (a million unless said 
 grading-faults: venv ## every fault of protected grading: what happened, what was submitted, what was kept
 	@$(BIN)/python -m tests.adversarial.grading_faults
 
+grading-kills: venv ## `idkrules grade` killed at every step and asked again: what it came to, how often each job started
+	@$(BIN)/python -m tests.adversarial.graded_kills
+
+sandbox-attacks: venv ## every attack on the sandbox: what was seen of it, and which control holds it
+	@$(BIN)/python -m tests.adversarial.sandbox_attacks
+
 broken-bundles: venv ## what lint says of a bundle broken in twelve ways
 	@PYTHONPATH=. $(BIN)/python -m tests.support.broken
 
 fixtures: venv ## build fixtures/ and the self-test data anew
 	$(BIN)/python fixtures/build.py
+	$(BIN)/python fixtures/graded/build.py
 
 docs: venv ## build the generated pages and schema anew
 	$(BIN)/python docs/build.py

@@ -91,7 +91,7 @@ def grade(
         grading, attested = _not_begun(contract, protected), dict[str, bytes]()
         candidate = _candidate(contract, seen)
         if candidate is not None:
-            call = _Call(contract, protected, candidate, clock, progress)
+            call = _Call(contract, protected, candidate, clock, progress, reveal=reveal_hidden)
             grading, attested = call.graded(Path(journal), sandbox)
         case = seen.case
         assert isinstance(case, GradingCase)
@@ -158,9 +158,12 @@ class _Call:
         candidate: bytes,
         clock: Clock,
         progress: Callable[[str], None],
+        *,
+        reveal: bool,
     ) -> None:
         self._contract, self._protected, self._candidate = contract, protected, candidate
         self._clock, self._progress = clock, progress
+        self._veiled = contract.plan.hidden and not reveal
         self._demands: SandboxDemands = contract.plan.demands
         self.manifest = self._sealed()
 
@@ -220,7 +223,9 @@ class _Call:
             try:
                 sandbox.check(spec)
             except GradingError as error:
-                problems.append(Problem(str(error), source, f"/jobs/{spec.role.value}"))
+                # The message quotes the plan.
+                told, hint = ("[hidden] this machine can't run it", "--reveal shows why") if self._veiled else (str(error), None)
+                problems.append(Problem(told, source, f"/jobs/{spec.role.value}", hint=hint))
                 continue
             for path in (journal, Path(source)):
                 if sandbox.shows(spec.runtime, path):
@@ -311,10 +316,11 @@ class _Call:
             last = pending
         while True:
             if last.phase is not phase:
+                self._progress(last.phase.value)
+            if last.phase is not phase or any(map(broker.running, jobs)):
                 phase, since = last.phase, adapter.passes
-                self._progress(phase.value)
-            # Two whole looks at the call that changed nothing, while nothing runs: it won't change by itself.
-            if adapter.passes >= since + 2 and not any(map(broker.running, jobs)):
+            # Two looks that began when nothing ran any more and changed nothing: it won't change by itself.
+            if adapter.passes > since + 2:
                 return last
             time.sleep(_INTERVAL)
             try:

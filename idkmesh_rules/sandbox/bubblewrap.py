@@ -96,10 +96,19 @@ def _parents(path: str) -> list[str]:
 
 
 def sandbox_uid() -> int:
-    """The uid that jobs run under: our own, or for root one that nobody has (systemd's *Users, Groups, UIDs and GIDs*).
+    """The uid that jobs run under: our own, or for root one that nobody has.
 
-    Each sandbox has another, so that what is counted by uid is counted apart.
+    Each sandbox has another, so that what is counted by uid is counted apart. Sources: systemd, *Users, Groups, UIDs and
+    GIDs*, for ranges that nobody is given; user_namespaces(7) for what a container maps. Raises SandboxUnavailable.
     """
     if os.geteuid() != 0:
         return os.geteuid()
-    return 0x70000000 + int.from_bytes(os.urandom(3))
+    drawn = int.from_bytes(os.urandom(3))
+    with open("/proc/self/uid_map", encoding="ascii") as stream:
+        mapped = [tuple(map(int, line.split())) for line in stream]
+    for uid in (0x70000000 + drawn, 61184 + drawn % 4336):
+        if any(first <= uid < first + count for first, _outside, count in mapped):
+            return uid
+    raise SandboxUnavailable(
+        "root of this container has no unprivileged uid to run jobs under", "map more uids, or run as another user"
+    )

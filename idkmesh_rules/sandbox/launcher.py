@@ -100,7 +100,7 @@ def _watched(channel: socket.socket, process: int, status_in: int, block_out: in
             job = os.pidfd_open(first)
             _check_parent(first, process)
             for name, bound in limits.items():
-                resource.prlimit(first, getattr(resource, name), (bound, bound))
+                _limit(first, getattr(resource, name), bound)
             os.write(block_out, b"1")
     except (ProcessLookupError, BrokenPipeError):
         pass  # it ended meanwhile, which its status tells
@@ -123,6 +123,13 @@ def _watched(channel: socket.socket, process: int, status_in: int, block_out: in
         "seconds": usage.ru_utime + usage.ru_stime,
         "error": fault,
     }
+
+
+def _limit(process: int, name: int, bound: int) -> None:
+    """Lower a limit of a process to `bound`, or leave it where it is lower already: nobody here may raise one."""
+    _soft, hard = resource.prlimit(process, name)
+    least = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
+    resource.prlimit(process, name, (least, least))
 
 
 def _check_parent(process: int, parent: int) -> None:

@@ -29,6 +29,10 @@ from idkmesh_rules.sandbox.seccomp import compiled
 from idkmesh_rules.sandbox.slot import Call, Slot
 
 MOST_FILES = MOST_DESCRIPTORS - 10
+MOST_OUTPUT = 16 << 20
+"""How many bytes of a stream the host is willing to hold, whatever a plan allows."""
+
+MOST_PROCESSES = 1 << 15
 _BY_CONTROLLER = {
     "memory": frozenset({"memory-total", "scratch-inodes"}),
     "cpu": frozenset({"cpu-total"}),
@@ -132,6 +136,9 @@ class LocalSandbox:
             )
         if len(spec.inputs) + len(spec.evaluator) >= MOST_FILES:
             raise GradingError(f"a job has at most {MOST_FILES - 1} files; pack them into one")
+        for what, most in (("output_bytes", MOST_OUTPUT), ("processes", MOST_PROCESSES)):
+            if getattr(spec.limits, what) > most:
+                raise GradingError(f"limits.{what} is at most {most} on this machine")
         program = spec.command[0]
         given = {f"/inputs/{each.name}" for each in spec.inputs} | {
             f"/evaluator/{each.name}" for each in spec.evaluator

@@ -1,0 +1,256 @@
+"""What `grade` refuses before anything is consumed, each with its reason, its place, and no job started."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from idkmesh_rules import Refusal
+from idkmesh_rules.pipeline.grade import grade
+from idkmesh_rules.sandbox.local import LocalSandbox
+from tests.support.command import idkrules
+from tests.support.graded import Graded, builder, needs
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Graded:
+    return Graded(tmp_path / "example")
+
+
+def refused(example: Graded, tmp_path: Path, *, sandbox: LocalSandbox | None = None, **options: Any) -> Refusal:
+    """The refusal of grading the honest case; no job may have been accepted."""
+    needs()
+    case = example.place / "cases" / "honest"
+    arguments = {
+        "work_unit": example.place / "work-unit.json",
+        "result_manifest": case / "result-manifest.json",
+        "evaluator_plan": example.plan,
+        "candidate_root": case / "candidate",
+        "journal": tmp_path / "journal",
+        "output_dir": tmp_path / "out",
+    } | options
+    known = set(Path(arguments["journal"]).glob("jobs/*"))
+    with pytest.raises(Refusal) as caught:
+        grade(**arguments, sandbox=sandbox or LocalSandbox())
+    assert set(Path(arguments["journal"]).glob("jobs/*")) == known
+    refusal = caught.value
+    if not refusal.reason.startswith("output"):
+        assert json.loads((tmp_path / "out" / "refusal.json").read_text())["reason"] == refusal.reason
+    return refusal
+
+
+def rebound(example: Graded, edit: Callable[[Any], Any]) -> None:
+    """Change the WorkUnit, and bind plan and manifest to the changed one."""
+    example.rewrite(edit, "work-unit.json")
+    digest = builder.canonical(json.loads((example.place / "work-unit.json").read_text()))
+    example.rewrite(lambda value: value["binding"].update(work_unit_digest=digest))
+    manifest = "cases/honest/result-manifest.json"
+    example.rewrite(lambda value: value["provenance"].update(work_unit_digest=digest), manifest)
+
+
+def no_execution(example: Graded) -> None:
+    rebound(example, lambda unit: unit["permissions"].update(process_execution=False))
+
+
+def small_budget(example: Graded) -> None:
+    rebound(example, lambda unit: unit["budget"].update(wall_seconds=5))
+
+
+def missing_file(example: Graded) -> None:
+    (example.place / "protected" / "grader.py").unlink()
+
+
+def other_file(example: Graded) -> None:
+    (example.place / "protected" / "expected.json").write_bytes(b"{}")
+
+
+def huge_file(example: Graded) -> None:
+    data = b" " * (1 << 20) + (example.place / "protected" / "test-bundle.json").read_bytes()
+    example.protect("protected/test-bundle.json", data)
+
+
+def directory(example: Graded) -> None:
+    (example.place / "protected" / "grader.py").unlink()
+    (example.place / "protected" / "grader.py").mkdir()
+
+
+def control(example: Graded) -> None:
+    example.rewrite(lambda plan: plan["required_controls"].append("tamper-proof-clock"))
+
+
+def runtime(example: Graded) -> None:
+    example.rewrite(lambda plan: plan["jobs"]["grader"].update(runtime="python-2.7"))
+
+
+def command(example: Graded) -> None:
+    example.rewrite(lambda plan: plan["jobs"]["candidate"].update(command=["/usr/bin/no-such-program"]))
+
+
+def output(example: Graded) -> None:
+    example.rewrite(lambda plan: plan["jobs"]["candidate"]["limits"].update(output_bytes=1 << 40))
+
+
+REFUSALS: dict[str, tuple[Callable[[Graded], None], str, str, str]] = {
+    "the WorkUnit allows no execution": (
+        no_execution,
+        "plan-exceeds-work-unit",
+        "/execution_mode",
+        "process_execution",
+    ),
+    "both jobs together exceed its wall time": (small_budget, "plan-exceeds-work-unit", "/jobs", "6 seconds"),
+    "a protected file is missing": (missing_file, "protected-invalid", "/jobs/grader/evaluator/0", "can't be read"),
+    "a protected file is a directory": (directory, "protected-invalid", "/jobs/grader/evaluator/0", "regular file"),
+    "a protected file isn't the pinned one": (other_file, "protected-invalid", "/fixture", "has the digest sha256:"),
+    "a protected file is too large": (huge_file, "protected-invalid", "/test_bundle", "more than 1048576 bytes"),
+    "a control that nobody enforces": (control, "sandbox-unfit", "/required_controls", "tamper-proof-clock"),
+    "a runtime that isn't there": (runtime, "sandbox-unfit", "/jobs/grader", "[hidden]"),
+    "a command that isn't there": (command, "sandbox-unfit", "/jobs/candidate", "[hidden]"),
+    "more output than a host holds": (output, "sandbox-unfit", "/jobs/candidate", "[hidden]"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_grading_that_can_not_be_is_refused(example: Graded, tmp_path: Path, name: str) -> None:
+    edit, reason, pointer, said = REFUSALS[name]
+    edit(example)
+    refusal = refused(example, tmp_path)
+    assert (refusal.reason, refusal.fault) == (reason, "verifier")
+    told = {problem.pointer: problem.message for problem in refusal.problems}
+    assert pointer in told, told
+    assert said in told[pointer]
+
+
+REVEALED = {
+    "runtime": (runtime, "there is no runtime 'python-2.7' here; expected one of: system, python3"),
+    "command": (
+        command,
+        "the command '/usr/bin/no-such-program' is neither in the runtime python3 nor a file of the job",
+    ),
+    "output": (output, "limits.output_bytes is at most 16777216 on this machine"),
+}
+
+
+@pytest.mark.parametrize("name", REVEALED)
+def test_a_hidden_plan_is_quoted_only_when_it_is_revealed(example: Graded, tmp_path: Path, name: str) -> None:
+    edit, said = REVEALED[name]
+    edit(example)
+    refusal = refused(example, tmp_path, reveal_hidden=True)
+    assert said in refusal.problems[0].message
+
+
+def test_a_plan_of_metadata_is_for_evaluate(tmp_path: Path) -> None:
+    from tests.support.bundles import make
+
+    bundle = make(tmp_path / "case")
+    run = idkrules(*bundle.arguments(tmp_path / "out", "grade"), "--journal", tmp_path / "journal")
+    assert run.returncode == 4
+    assert run.stderr.startswith("refused  plan-metadata-only (fault: verifier)")
+    assert "idkrules evaluate" in run.stderr
+    assert not (tmp_path / "journal").exists()
+
+
+def test_without_bubblewrap_it_says_how_to_get_it(example: Graded, tmp_path: Path) -> None:
+    refusal = refused(example, tmp_path, sandbox=LocalSandbox(bwrap=str(tmp_path / "bwrap")))
+    assert refusal.reason == "sandbox-unavailable"
+    assert "apt-get install bubblewrap libseccomp2" in str(refusal.problems[0])
+
+
+def test_an_old_bubblewrap_is_none(example: Graded, tmp_path: Path) -> None:
+    old = tmp_path / "bwrap"
+    old.write_text("#!/bin/sh\necho bubblewrap 0.4.1\n")
+    old.chmod(0o755)
+    refusal = refused(example, tmp_path, sandbox=LocalSandbox(bwrap=str(old)))
+    assert refusal.reason == "sandbox-unavailable"
+    assert "0.8.0 is needed" in str(refusal.problems[0])
+
+
+def test_a_bubblewrap_that_makes_no_sandbox_is_none(example: Graded, tmp_path: Path) -> None:
+    broken = tmp_path / "bwrap"
+    broken.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo bubblewrap 0.9.0 && exit 0\necho no namespaces >&2\nexit 1\n'
+    )
+    broken.chmod(0o755)
+    for each in (tmp_path, *tmp_path.parents[:-1]):
+        if each.stat().st_uid == os.geteuid() and each != Path("/tmp"):
+            each.chmod(0o755)
+    refusal = refused(example, tmp_path, sandbox=LocalSandbox(bwrap=str(broken)))
+    assert refusal.reason == "sandbox-unavailable"
+    assert "no namespaces" in str(refusal.problems[0])
+    assert "user namespaces" in str(refusal.problems[0])
+
+
+def test_protected_files_inside_the_candidate_are_refused(example: Graded, tmp_path: Path) -> None:
+    inside = example.candidate("honest") / "expected.json"
+    os.link(example.place / "protected" / "expected.json", inside)
+    refusal = refused(example, tmp_path)
+    assert refusal.reason == "control-inside-candidate"
+    assert "/fixture" in str(refusal.problems[0])
+
+
+def test_a_journal_inside_the_candidate_is_refused(example: Graded, tmp_path: Path) -> None:
+    refusal = refused(example, tmp_path, journal=example.candidate("honest") / "journal")
+    assert refusal.reason == "control-inside-candidate"
+    assert not (example.candidate("honest") / "journal").exists()
+
+
+def test_a_state_that_the_runtime_would_show_is_refused(example: Graded, tmp_path: Path) -> None:
+    refusal = refused(example, tmp_path, journal=Path("/usr/lib64/idkrules-journal"))
+    assert refusal.reason == "sandbox-unfit"
+    assert "could read it" in refusal.problems[0].message
+    assert not Path("/usr/lib64/idkrules-journal").exists()
+
+
+def test_a_journal_that_others_reach_is_refused(example: Graded, tmp_path: Path) -> None:
+    (tmp_path / "journal").mkdir(mode=0o755)
+    refusal = refused(example, tmp_path)
+    assert refusal.reason == "journal-unusable"
+    assert "0700" in str(refusal.problems[0])
+
+
+def graded(example: Graded, tmp_path: Path, case: str, output: str) -> int:
+    needs()
+    return idkrules(*example.arguments(case, tmp_path / output, tmp_path / "journal")).returncode
+
+
+def test_an_assessment_never_moves_to_another_candidate(example: Graded, tmp_path: Path) -> None:
+    assert graded(example, tmp_path, "honest", "first") == 0
+    run = idkrules(*example.arguments("wrong", tmp_path / "second", tmp_path / "journal"))
+    assert run.returncode == 4
+    assert run.stderr.startswith("refused  assessment-used (fault: verifier)")
+    assert graded(example, tmp_path, "honest", "third") == 0
+
+
+def test_a_job_id_of_another_plan_is_never_used_again(example: Graded, tmp_path: Path) -> None:
+    assert graded(example, tmp_path, "honest", "first") == 0
+    example.rewrite(lambda plan: plan.update(assessment_id="merge-intervals/another"))
+    refusal = refused(example, tmp_path)
+    assert refusal.reason == "assessment-used"
+    assert refusal.problems[0].pointer == "/jobs/candidate/job_id"
+
+
+def test_a_damaged_journal_is_refused(example: Graded, tmp_path: Path) -> None:
+    assert graded(example, tmp_path, "honest", "first") == 0
+    record = next((tmp_path / "journal" / "calls").glob("*/finished-*"))
+    record.chmod(0o600)
+    record.write_bytes(record.read_bytes().replace(b"finished", b"finishes"))
+    refusal = refused(example, tmp_path)
+    assert refusal.reason == "journal-unusable"
+
+
+def test_a_deleted_export_blocks_the_result(example: Graded, tmp_path: Path) -> None:
+    """The assessment is made anew from the bytes: without them, nothing passes, and nothing runs to get them back."""
+    assert graded(example, tmp_path, "honest", "first") == 0
+    needle = b'"values"'
+    for each in (tmp_path / "journal" / "evidence").iterdir():
+        if needle in each.read_bytes() and b"unsorted" in each.read_bytes():
+            each.unlink()
+    (tmp_path / "gone").mkdir()
+    for each in (tmp_path / "journal" / "jobs").glob("export-*"):
+        shutil.move(each, tmp_path / "gone")
+    assert graded(example, tmp_path, "honest", "second") == 3
+    told = json.loads((tmp_path / "second" / "verification-result.json").read_text())
+    assert told["decision_support"]["recommendation"] == "insufficient_evidence"
