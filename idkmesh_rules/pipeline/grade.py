@@ -224,7 +224,9 @@ class _Call:
                 sandbox.check(spec)
             except GradingError as error:
                 # The message quotes the plan.
-                told, hint = ("[hidden] this machine can't run it", "--reveal shows why") if self._veiled else (str(error), None)
+                told, hint = (
+                    ("[hidden] this machine can't run it", "--reveal shows why") if self._veiled else (str(error), None)
+                )
                 problems.append(Problem(told, source, f"/jobs/{spec.role.value}", hint=hint))
                 continue
             for path in (journal, Path(source)):

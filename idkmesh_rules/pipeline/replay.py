@@ -15,6 +15,7 @@ from idkmesh_rules.audit.veil import Veil
 from idkmesh_rules.contracts.digest import bytes_digest
 from idkmesh_rules.contracts.schema import check_schema
 from idkmesh_rules.errors import ContractError, Refusal
+from idkmesh_rules.grading.attestations import FILES as ATTESTATION_FILES
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.observe.listing import entries
 from idkmesh_rules.observe.reader import CandidateReader
@@ -70,7 +71,8 @@ def replay(
             differences += [each for each in again if (each.file, each.pointer) not in known]
         except Refusal as refusal:
             unlooked = f"{refusal.reason}: {'; '.join(map(str, refusal.problems)) or refusal.message}"
-    notes += _notes(record, reworded=len(seen.reworded), revealed=seen.revealed)
+    notes += [f"The directory holds something that no evaluation writes: {path}" for path in _foreign(record)]
+    notes += _notes(record, expect_broker, reworded=len(seen.reworded), revealed=seen.revealed)
     return Replay(
         files.name,
         tuple(differences),
@@ -146,9 +148,16 @@ def _written(place: Path) -> dict[str, bytes]:
     }
 
 
-def _graded_note(record: Record) -> str:
+def _foreign(record: Record) -> list[str]:
+    """The files that only a graded result has, in one that isn't."""
+    return [] if is_graded(record) else [path for path in ATTESTATION_FILES if record.files.data(path) is not None]
+
+
+def _graded_note(record: Record, expect_broker: str | None) -> str:
     if not record.basis.attestations:
         return "No job was started, and none is started now."
+    if expect_broker is not None:
+        return "The jobs are not run again; what they came to has to be signed by the broker that was expected."
     return (
         "What the jobs came to was signed by the broker that attestations/broker.json names, and they are not run again. "
         "Whether it is yours, --expect-broker with its key id tells."
@@ -164,7 +173,7 @@ def _loose(files: ResultFiles, refusal: Refusal, limits: Limits) -> tuple[Differ
     return compare_loosely(files, result.value, refusal.problems)
 
 
-def _notes(record: Record, *, reworded: int, revealed: bool) -> list[str]:
+def _notes(record: Record, expect_broker: str | None, *, reworded: int, revealed: bool) -> list[str]:
     notes = []
     if record.other_version:
         said = record.engine_version or "one that it does not name"
@@ -172,7 +181,7 @@ def _notes(record: Record, *, reworded: int, revealed: bool) -> list[str]:
             f"It was written by version {said}; this is {__version__}, which may observe and word things otherwise."
         )
     if is_graded(record):
-        notes.append(_graded_note(record))
+        notes.append(_graded_note(record, expect_broker))
     if reworded:
         notes.append(
             f"This version words {reworded} places otherwise. That is no difference if that version really wrote them, which "

@@ -26,8 +26,13 @@ def memory_file(name: str, data: bytes) -> int:
     return descriptor
 
 
+def export_size(limit: int) -> int:
+    """How large the memory of an export is: twice what may be used, so that more than that shows as what it is."""
+    return 2 * limit
+
+
 class Export:
-    """The memory that a job writes its export to: one byte more than it may use, so that more than that shows.
+    """The memory that a job writes its export to, of one size from beginning to end.
 
     What counts is what stands there up to the last byte that isn't zero; JSON has no zero bytes.
     """
@@ -35,7 +40,7 @@ class Export:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self.descriptor = os.memfd_create("export", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(self.descriptor, limit + 1)
+        os.ftruncate(self.descriptor, export_size(limit))
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK)
 
     def close(self) -> None:
@@ -53,7 +58,7 @@ class Export:
             if error.errno == EBUSY:
                 raise SandboxFault("the export is still mapped by somebody who can write to it") from None
             # The job itself has sealed it against further seals; all of its processes are gone.
-        data = os.pread(self.descriptor, self._limit + 1, 0).rstrip(b"\0")
+        data = os.pread(self.descriptor, export_size(self._limit), 0).rstrip(b"\0")
         return data or None, len(data) > self._limit
 
 

@@ -20,7 +20,7 @@ from idkmesh_rules.sandbox.bubblewrap import (
     sandbox_uid,
     walls,
 )
-from idkmesh_rules.sandbox.channels import Export, memory_file
+from idkmesh_rules.sandbox.channels import Export, export_size, memory_file
 from idkmesh_rules.sandbox.controls import BY_CONSTRUCTION
 from idkmesh_rules.sandbox.interface import Finished, SandboxFault, SandboxUnavailable
 from idkmesh_rules.sandbox.launcher import MOST_DESCRIPTORS
@@ -196,7 +196,7 @@ class LocalSandbox:
         found = {
             **_NEVER,
             "RLIMIT_CPU": limits.cpu_seconds + 1,
-            "RLIMIT_FSIZE": max(min(limits.memory_bytes, MOST_SCRATCH), limits.export_bytes + 1),
+            "RLIMIT_FSIZE": max(min(limits.memory_bytes, MOST_SCRATCH), export_size(limits.export_bytes)),
             # Where the group counts processes, it is to be what ends a job that starts too many.
             "RLIMIT_NPROC": limits.processes + (_APART if "pids" in self._controllers else 0),
         }
