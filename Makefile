@@ -6,7 +6,7 @@ SEED ?= 1
 CASES ?= 20000
 FILES ?= 1000000
 
-.PHONY: help venv demo test lint types imports coverage fuzz bench scale bench-peers grading-faults grading-kills broken-bundles fixtures docs wheel clean
+.PHONY: help venv demo test lint types imports coverage fuzz bench scale bench-peers grading-faults grading-kills sandbox-attacks broken-bundles fixtures docs wheel clean
 
 help:
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -20,8 +20,9 @@ $(BIN)/.ready: pyproject.toml requirements-dev.txt
 
 venv: $(BIN)/.ready ## make the virtual environment
 
-demo: venv ## run the main job on the shipped fixtures and print why
+demo: venv ## run the main job on the shipped fixtures, grade some candidates in a sandbox, and print why
 	@$(BIN)/python fixtures/demo.py
+	@$(BIN)/python fixtures/graded/demo.py
 
 test: venv ## run the tests
 	$(BIN)/python -m pytest -q -n 2

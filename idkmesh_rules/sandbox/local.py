@@ -78,7 +78,12 @@ class LocalSandbox:
 
     def _try(self) -> None:
         limits = JobLimits(10, 10, 1 << 28, 8, 1 << 12, 1)
-        finished = self._finished(self.runtimes["system"], ("/bin/true",), limits, {})
+        try:
+            finished = self._finished(self.runtimes["system"], ("/bin/true",), limits, {})
+        except SandboxFault as fault:
+            raise SandboxUnavailable(
+                f"no job can be run here: {fault}", "see whether memory or processes are exhausted"
+            ) from None
         if finished.outcome is not JobOutcome.EXITED or finished.exit_code != 0:
             told = finished.stderr.data.decode(errors="replace").strip().splitlines()
             raise SandboxUnavailable(
