@@ -56,6 +56,21 @@ def plan(
         _Texts,
         typer.Option("--check", metavar="ID=BUILTIN", help="Workspace: a name for a built-in check."),
     ] = None,
+    grading: Annotated[
+        Path | None,
+        typer.Option("--grading", metavar="DIR", readable=False, help="Graded: the verifier's files, beside the plan."),
+    ] = None,
+    runtime: Annotated[
+        str, typer.Option("--runtime", metavar="NAME", help="Graded: what both jobs run in.")
+    ] = "python3",
+    ceiling: Annotated[
+        _Texts,
+        typer.Option("--ceiling", metavar="NAME=N", help="Graded: a job's limit, such as wall_seconds=5."),
+    ] = None,
+    require_control: Annotated[
+        _Texts,
+        typer.Option("--require-control", metavar="NAME", help="Graded: a further bound, such as memory-total."),
+    ] = None,
     candidate_artifact: Annotated[
         str | None,
         typer.Option("--candidate-artifact", metavar="ID", help="The artifact to judge.  [default: the only output]"),
@@ -75,18 +90,27 @@ def plan(
     ] = None,
     hidden: Annotated[bool, typer.Option("--hidden", help="Keep the expectations to the verifier.")] = False,
 ) -> int:
-    """Make a plan from required lines, from required JSON, or from a baseline."""
+    """Make a plan from required lines, from required JSON, from a baseline, or for a grading."""
     import sys
 
     from idkmesh_rules.cli.exits import CLEAN, PROBLEM, UNREADABLE
     from idkmesh_rules.cli.output import complain, emit, wants_colour
     from idkmesh_rules.errors import Refusal
+    from idkmesh_rules.pipeline.graded_plan import Grading
     from idkmesh_rules.pipeline.planning import Demanded, new_plan
     from idkmesh_rules.render import text
 
-    chosen = [bool(added_text or added_substring or removed_substring), require_json is not None, baseline is not None]
-    if sum(chosen) != 1:
-        raise typer.BadParameter("give required lines, --require-json, or --baseline, and only one of the three")
+    lines = bool(added_text or added_substring or removed_substring)
+    if lines + sum(each is not None for each in (require_json, baseline, grading)) != 1:
+        raise typer.BadParameter(
+            "give required lines, --require-json, --baseline, or --grading, and only one of the four"
+        )
+    ceilings = {}
+    for each in ceiling or ():
+        name, _, number = each.partition("=")
+        if not (name and number.isascii() and number.isdigit()) or name in ceilings:
+            raise typer.BadParameter(f"expected NAME=N, each name once; found {each!r}", param_hint="--ceiling")
+        ceilings[name] = int(number)
     checks = {}
     for each in check or ():
         name, equals, builtin = each.partition("=")
@@ -109,6 +133,7 @@ def plan(
         verifier_id,
         bundle,
         hidden,
+        None if grading is None else Grading(grading, runtime, ceilings, tuple(require_control or ())),
     )
     try:
         contract = new_plan(work_unit, output, demanded)

@@ -19,6 +19,7 @@ from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.observe.control import ControlFile, read_control_file
 from idkmesh_rules.pipeline.backends import BACKENDS
 from idkmesh_rules.pipeline.contract import Asked, Contract, read_contract
+from idkmesh_rules.pipeline.graded_plan import Grading, graded_part
 from idkmesh_rules.pipeline.rules import named_bundle
 from idkmesh_rules.pipeline.snapshot import baseline_text
 from idkmesh_rules.result.directory import check_absent
@@ -33,7 +34,7 @@ _WORKSPACE_POLICY = dict.fromkeys(
 
 
 class Demanded(NamedTuple):
-    """What a new plan is to demand, and of whom. Exactly one of the three: lines, a JSON file, a baseline.
+    """What a new plan is to demand, and of whom. Exactly one of the four: lines, a JSON file, a baseline, a grading.
 
     `checks` maps names of checks to the built-in checks that they are labels on, for a baseline.
     """
@@ -53,6 +54,7 @@ class Demanded(NamedTuple):
     verifier_id: str = "idkmesh-rules"
     bundle: str | None = None
     hidden: bool = False
+    grading: Grading | None = None
 
 
 def new_plan(work_unit: Path, output: Path, demanded: Demanded, limits: Limits | None = None) -> Contract:
@@ -68,7 +70,7 @@ def new_plan(work_unit: Path, output: Path, demanded: Demanded, limits: Limits |
         unit = read_work_unit(
             read_document(unit_file.data, "work-unit", str(work_unit), max_bytes=limits.document_bytes)
         )
-        draft = _Draft(unit, demanded, limits)
+        draft = _Draft(unit, demanded, limits, output)
         value = draft.plan()
     except ContractError as error:
         raise Refusal("document-invalid", "a document breaks its contract", problems=error.problems) from None
@@ -84,17 +86,20 @@ def new_plan(work_unit: Path, output: Path, demanded: Demanded, limits: Limits |
 class _Draft:
     """One plan under construction, and what is missing for it."""
 
-    def __init__(self, unit: WorkUnit, demanded: Demanded, limits: Limits) -> None:
+    def __init__(self, unit: WorkUnit, demanded: Demanded, limits: Limits, output: Path) -> None:
         self.problems: list[Problem] = []
+        self._output = output
         self._unit, self._demanded, self._limits = unit, demanded, limits
 
     def plan(self) -> dict[str, Any]:
         demanded = self._demanded
         lines = demanded.added_text or demanded.added_substrings or demanded.removed_substrings
-        given = [bool(lines), demanded.json_file is not None, demanded.baseline is not None]
-        if sum(given) != 1:
-            self._missing("exactly one is needed: required lines, a required JSON document, or a baseline")
+        others = (demanded.json_file, demanded.baseline, demanded.grading)
+        if bool(lines) + sum(each is not None for each in others) != 1:
+            self._missing("exactly one is needed: required lines, a required JSON document, a baseline, or a grading")
             return {}
+        if demanded.grading is not None:
+            return self._graded(demanded.grading)
         if demanded.baseline is not None:
             return self._workspace(demanded.baseline)
         if demanded.json_file is not None:
@@ -148,6 +153,12 @@ class _Draft:
                 "required_json": required,
             }
         )
+
+    def _graded(self, grading: Grading) -> dict[str, Any]:
+        head = self._head("sandboxed_equality", "0.5", "sandboxed-equality-verifier", "0.1.0", _POLICY)
+        part = graded_part(grading, self._output, self._unit, self._limits, self._missing)
+        promises = self._promises(None) | {"max_candidate_bytes": self._demanded.max_bytes}
+        return head | {"execution_mode": "sandboxed"} | promises | part
 
     def _literal_paths(self) -> tuple[str, ...]:
         paths = self._unit.allowed_paths

@@ -7,6 +7,7 @@ is changed but groups of our own, which are taken away again; groups that a kill
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -29,12 +30,17 @@ _V2 = {
 }
 _NEEDED = {"memory": "memory", "pids": "pids", "cpu": "cpuacct"}
 """Our name of a controller and that of version 1; version 2 measures processor time in every group."""
+_END_SECONDS, _LOOK_SECONDS = 10.0, 0.01
+"""How long what was killed is waited for, and how often it is looked at."""
 
 
 class Before(NamedTuple):
-    """What a slot's groups had counted before a job: bytes in use, nanoseconds, kills for memory, refused processes."""
+    """What a slot's groups had counted before a job: bytes in use, and at a peak that can't be forgotten; nanoseconds,
+    kills for memory, refused processes.
+    """
 
     memory: int
+    peak: int
     cpu: int
     kills: int
     refused: int
@@ -60,6 +66,7 @@ class Groups:
     def __init__(self, name: str) -> None:
         self._places: dict[str, _Place] = {}
         self._made: list[Path] = []
+        self._peak_file: int | None = None
         for controller, parent in _parents().items():
             _sweep(parent.directory)
             place = _Place(parent.directory / f"{_PREFIX}{os.getpid()}-{name}", parent.unified)
@@ -79,6 +86,9 @@ class Groups:
                 if controller in self._places and check(1 << 30 if controller == "memory" else 1 << 10):
                     continue
             self._places.pop(controller, None)
+        memory = self._places.get("memory")
+        if memory is not None:
+            self._peak_file = _opened(memory.directory / (_V2 if memory.unified else _V1)["peak"])
 
     @property
     def controllers(self) -> frozenset[str]:
@@ -93,20 +103,19 @@ class Groups:
     def begin(self, memory: int, processes: int) -> Before:
         """Bound what comes beyond what is there, and say what is there; raises OSError when a bound doesn't hold."""
         base = self._number("memory", "usage") or 0
-        if "memory" in self._places:
-            if not self._bound_memory(base + memory):
-                raise OSError(0, "the memory limit of the control group doesn't hold")
-            with suppress(OSError):  # version 2 forgets its peak from Linux 6.12 on
-                self._write("memory", "peak", 0)
+        if "memory" in self._places and not self._bound_memory(base + memory):
+            raise OSError(0, "the memory limit of the control group doesn't hold")
         if "pids" in self._places:
             there = int(self._text("pids", "pids.current"))
             if not self._bound_processes(there + processes):
                 raise OSError(0, "the process limit of the control group doesn't hold")
-        return Before(base, self.cpu() or 0, self._kills(), self._refused())
+        return Before(base, self._old_peak(), self.cpu() or 0, self._kills(), self._refused())
 
     def used(self, before: Before) -> Used:
         """What was taken since `begin`."""
-        peak, cpu = self._number("memory", "peak"), self.cpu()
+        peak, cpu = self._peak(), self.cpu()
+        if peak is not None and peak <= before.peak:
+            peak = None  # this job's is hidden below an earlier one's
         return Used(
             None if peak is None else max(peak - before.memory, 0),
             None if cpu is None else cpu - before.cpu,
@@ -127,15 +136,17 @@ class Groups:
         return self._kills() > before.kills or self._refused() > before.refused
 
     def kill(self) -> None:
-        """Kill every process in the groups."""
+        """Kill every process in the groups, and wait until none is left."""
+        last = time.monotonic() + _END_SECONDS
         for directory in self._made:
-            with suppress(OSError):
-                (directory / "cgroup.kill").write_text("1")
-                continue
-            _kill_each(directory)
+            while _killed(directory) and time.monotonic() < last:
+                time.sleep(_LOOK_SECONDS)
 
     def remove(self) -> None:
         """Take the groups away; what is busy is left for the next host to sweep."""
+        if self._peak_file is not None:
+            os.close(self._peak_file)
+            self._peak_file = None
         for directory in self._made:
             with suppress(OSError):
                 directory.rmdir()
@@ -173,6 +184,24 @@ class Groups:
         except (OSError, ValueError):
             return None
 
+    def _peak(self) -> int | None:
+        if self._peak_file is None:
+            return None
+        try:
+            return int(os.pread(self._peak_file, 64, 0))
+        except (OSError, ValueError):
+            return None
+
+    def _old_peak(self) -> int:
+        """Have the kernel forget the peak so far; what it is where that can't be, else 0."""
+        if self._peak_file is None:
+            return 0
+        # Version 2 can from Linux 6.12 on, and only for what is then read through the same open file.
+        with suppress(OSError):
+            os.pwrite(self._peak_file, b"0", 0)
+            return 0
+        return self._peak() or 0
+
     def _write(self, controller: str, what: str, value: int) -> None:
         names = _V2 if self._places[controller].unified else _V1
         (self._places[controller].directory / names[what]).write_text(str(value))
@@ -191,30 +220,40 @@ def _field(text: str, name: str) -> int:
 
 
 def _parents() -> dict[str, _Place]:
-    """For each controller the group below which ours may be made: our own, or the nearest above it that allows it."""
+    """For each controller the group below which ours may be made: our own, or in version 2 what `_delegating` finds."""
     own = dict(_own_groups())
-    found: dict[str, _Place] = {}
-    for name, legacy in _NEEDED.items():
-        if legacy in own:
-            found[name] = _Place(own[legacy], unified=False)
-        elif "" in own:
-            place = _delegating(own[""], name)
-            if place is not None:
-                found[name] = _Place(place, unified=True)
-    return {name: place for name, place in found.items() if os.access(place.directory, os.W_OK)}
+    found = {name: _Place(own[legacy], unified=False) for name, legacy in _NEEDED.items() if legacy in own}
+    found = {name: place for name, place in found.items() if os.access(place.directory, os.W_OK)}
+    if "" in own:
+        directory, given = _delegating(own[""])
+        # Version 2 measures processor time everywhere; but a child needs a controller to be worth having.
+        names = {*given, "cpu"} if given else set[str]()
+        found |= {name: _Place(directory, unified=True) for name in names - found.keys()}
+    return found
 
 
-def _delegating(own: Path, controller: str) -> Path | None:
-    """The nearest group at or above our own whose children have the controller (cgroup.subtree_control)."""
+def _delegating(own: Path) -> tuple[Path, set[str]]:
+    """Of our own group and those above it, the nearest that gives its children most of the controllers that we need.
+
+    All come from that one, even if others come from nearer: a process is in one group of version 2.
+    """
+    best: tuple[Path, set[str]] = own, set()
     for directory in (own, *own.parents):
         try:
-            given = (directory / "cgroup.subtree_control").read_text().split()
+            given = {"memory", "pids"}.intersection((directory / "cgroup.subtree_control").read_text().split())
+            if len(given) > len(best[1]) and _admits(directory):
+                best = directory, given
         except OSError:
-            return None
-        # Version 2 measures processor time everywhere; but a child needs a controller to be worth having.
-        if controller in given or (controller == "cpu" and given):
-            return directory
-    return None
+            break
+    return best
+
+
+def _admits(parent: Path) -> bool:
+    """Whether a group can be made in one of version 2, and a process moved there from anywhere below it."""
+    if not all(os.access(each, os.W_OK) for each in (parent, parent / "cgroup.procs")):
+        return False
+    kind = parent / "cgroup.type"  # the root has none; no process can be in the children of a threaded one
+    return not kind.exists() or kind.read_text().strip() == "domain"
 
 
 def _own_groups() -> Iterator[tuple[str, Path]]:
@@ -261,8 +300,23 @@ def _sweep(parent: Path) -> None:
                     directory.rmdir()
 
 
-def _kill_each(directory: Path) -> None:
+def _killed(directory: Path) -> bool:
+    """Kill every process of a group; whether there was one."""
     with suppress(OSError):
-        for number in (directory / "cgroup.procs").read_text().split():
+        numbers = (directory / "cgroup.procs").read_text().split()
+        with suppress(OSError):  # version 2 does it at once, from Linux 5.14 on
+            (directory / "cgroup.kill").write_text("1")
+            return bool(numbers)
+        for number in numbers:
             with suppress(ProcessLookupError):
                 os.kill(int(number), signal.SIGKILL)
+        return bool(numbers)
+    return False
+
+
+def _opened(path: Path) -> int | None:
+    """A descriptor of a file, for writing if that can be; None if it isn't there."""
+    for way in (os.O_RDWR, os.O_RDONLY):
+        with suppress(OSError):
+            return os.open(path, way)
+    return None

@@ -23,6 +23,7 @@ _ATTR_BADARCH, _UNKNOWN = 2, -1
 _NOT_EQUAL, _MASKED_EQUAL = 1, 7
 _INT = 0xFFFFFFFF
 _AF_UNIX, _PR_SET_PDEATHSIG, _PR_SET_MM = 1, 1, 35
+_SOCKET_TYPE, _DATAGRAMS = 0xF, (2, 3)
 _NAMESPACES = (0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
 _TERMINAL = (0x5412, 0x541C, 0x540E, 0x541D, 0x5423)  # TIOCSTI, TIOCLINUX, TIOCSCTTY, TIOCCONS, TIOCSETD
 
@@ -48,11 +49,11 @@ REFUSED = _words(
 """Refused with EPERM."""
 UNIMPLEMENTED = _words(
     """
-    clone3 io_uring_setup io_uring_enter io_uring_register memfd_create memfd_secret
-    shmget shmat shmctl msgget msgsnd semget semop mq_open
+    clone3 io_setup io_uring_setup io_uring_enter io_uring_register inotify_init inotify_init1
+    memfd_create memfd_secret shmget shmat shmctl msgget msgsnd semget semop mq_open
     """
 )
-"""Refused with ENOSYS. The later ones take memory that outlives a process, or isn't counted as any process's."""
+"""Refused with ENOSYS. Most of them take what the whole machine shares, or memory that no process is charged for."""
 
 
 _NEWEST = 456
@@ -65,14 +66,18 @@ def _instruction(code: int, if_true: int, if_false: int, operand: int) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, operand)
 
 
-_REFUSES_NEWER = b"".join(
-    (
-        _instruction(0x20, 0, 0, 0),  # load the call's number
-        _instruction(0x35, 2, 0, _OTHER_ABI),  # x32 is for the rest of the filter
-        _instruction(0x25, 0, 1, _NEWEST),
-        _instruction(0x06, 0, 0, _ERRNO | ENOSYS),
+def _refuses_newer(native: int) -> bytes:
+    """The beginning of the filter: calls of the machine's own ABI beyond the newest known end here, all others go on."""
+    return b"".join(
+        (
+            _instruction(0x20, 0, 0, 4),  # load the ABI
+            _instruction(0x15, 0, 4, native),
+            _instruction(0x20, 0, 0, 0),  # load the call's number
+            _instruction(0x35, 2, 0, _OTHER_ABI),  # x32 has the same ABI and numbers of its own
+            _instruction(0x25, 0, 1, _NEWEST),
+            _instruction(0x06, 0, 0, _ERRNO | ENOSYS),
+        )
     )
-)
 
 
 class _Compare(ctypes.Structure):
@@ -94,6 +99,8 @@ def _rules() -> Iterator[_Rule]:
     yield from (_Rule(name, EPERM) for name in REFUSED)
     yield from (_Rule(name, ENOSYS) for name in UNIMPLEMENTED)
     yield _Rule("socketpair", EPERM, (0, _NOT_EQUAL, _AF_UNIX, 0))
+    # A pair of datagram sockets can send to any address besides its other half.
+    yield from (_Rule("socketpair", EPERM, (1, _MASKED_EQUAL, _SOCKET_TYPE, kind)) for kind in _DATAGRAMS)
     # The kernel takes 32 bits of these; whatever stands above them must not make another value of one.
     yield from (_Rule("clone", EPERM, (0, _MASKED_EQUAL, bit, bit)) for bit in _NAMESPACES)
     yield from (_Rule("ioctl", EPERM, (1, _MASKED_EQUAL, _INT, request)) for request in _TERMINAL)
@@ -120,7 +127,7 @@ def compiled() -> bytes:
             compare = (_Compare * 1)(_Compare(*rule.compare)) if rule.compare else None
             action = _ERRNO | rule.error
             _check(library.seccomp_rule_add_array(context, action, number, 1 if compare else 0, compare))
-        return _REFUSES_NEWER + _exported(library, context)
+        return _refuses_newer(library.seccomp_arch_native()) + _exported(library, context)
     finally:
         library.seccomp_release(context)
 
@@ -161,5 +168,6 @@ def _library() -> ctypes.CDLL:
         ctypes.c_uint,
         ctypes.POINTER(_Compare),
     )
+    library.seccomp_arch_native.restype = ctypes.c_uint32
     library.seccomp_export_bpf.argtypes = (ctypes.c_void_p, ctypes.c_int)
     return library

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -132,32 +133,41 @@ class Slot:
 
     def run(self, call: Call, limits: JobLimits) -> Ended:
         """Run a job to its end; raises SandboxFault when nobody can say what became of it."""
-        if self._channel is None or self._groups is None:
+        if self._groups is None:
             raise SandboxFault("the sandbox isn't open")
-        groups = self._groups
         streams = (Stream(limits.output_bytes), Stream(limits.output_bytes))
         try:
-            memory, processes = limits.memory_bytes + call.copied + _OWN_BYTES, limits.processes + _OWN_PROCESSES
-            before = groups.begin(memory, processes)
-            watch = _Watch(self._channel, groups, before, streams, limits)
-            self._ask(call, streams)
-            told = watch.until_end()
-            if told is None:
-                # When memory runs out, the kernel may choose the launcher.
-                self._end()
-                if self._cancelled:
-                    raise SandboxFault("the job was given up", lost=True)
-                self.open()
-            used = groups.used(before)
-            for stream in streams:
-                stream.drain()
+            return self._ended(call, limits, streams)
         except OSError as error:
             self._end()
             raise SandboxFault(f"the job can't be watched: {error.strerror or error}") from None
         finally:
             for stream in streams:
                 stream.close()
+
+    def _ended(self, call: Call, limits: JobLimits, streams: tuple[Stream, Stream]) -> Ended:
+        if self._process is None or self._process.poll() is not None:
+            self._end()  # it ended between two jobs, which whoever may kill it can bring about at any time
+            self.open()
+        assert self._channel is not None
+        assert self._groups is not None
+        groups = self._groups
+        memory, processes = limits.memory_bytes + call.copied + _OWN_BYTES, limits.processes + _OWN_PROCESSES
+        before = groups.begin(memory, processes)
+        watch = _Watch(self._channel, groups, before, streams, limits)
+        self._ask(call, streams)
+        told = watch.until_end()
+        if told is None:
+            # When memory runs out, the kernel may choose the launcher; the next job gets another one.
+            self._end()
+        used = groups.used(before)
+        for stream in streams:
+            stream.drain()
         over = watch.over or _ceiling(used, limits)
+        if over is None and any(stream.truncated for stream in streams):
+            over = JobOutcome.OUTPUT  # printed in the last moment, and seen only now
+        if told is None and self._cancelled:
+            raise SandboxFault("the job was given up", lost=True)
         if told is None and over is None:
             raise SandboxFault("the launcher went away while the job ran")
         if told is not None and told.get("error"):
@@ -208,8 +218,7 @@ class _Watch:
             for number, _events in poll.poll(max(0.0, min(_LOOK_SECONDS, last - time.monotonic())) * 1000):
                 if number == self._channel.fileno():
                     self.seconds = time.monotonic() - began
-                    said = self._channel.recv(1 << 16)
-                    return json.loads(said) if said else None
+                    return self._told()
                 stream = self._streams[number]
                 stream.read()
                 if not stream.open:
@@ -228,8 +237,17 @@ class _Watch:
                 looked = now
                 self.over = _ceiling(self._groups.used(self._before), self._limits)
             if self.over is not None:
-                self._channel.send(b"kill")
+                with suppress(BrokenPipeError):  # it has ended, which the next look tells
+                    self._channel.send(b"kill")
                 last = now + _END_SECONDS
+
+    def _told(self) -> dict[str, Any] | None:
+        try:
+            said = self._channel.recv(1 << 16)
+        except ConnectionResetError:  # it ended without having read what it was told
+            return None
+        told: dict[str, Any] | None = json.loads(said) if said else None
+        return told
 
 
 def _ceiling(used: Used, limits: JobLimits) -> JobOutcome | None:

@@ -23,7 +23,7 @@ from tests.support.places import ROOT
 FILES = 16
 """More than a whole run leaves, so that the last rows show runs that nobody killed."""
 
-_PROGRAMS = ("run.py", "grader.py")
+_PROGRAMS = ("candidate/run.py", "grader/run.py")
 _SLOW = "import time\ntime.sleep(0.15)\n"
 _GRADE = """
 import sys

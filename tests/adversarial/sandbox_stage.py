@@ -10,7 +10,6 @@ import json
 import os
 import secrets
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -34,6 +33,9 @@ BY_GROUPS = frozenset({"memory-total", "cpu-total", "scratch-inodes"})
 PRELUDE = '''
 import ctypes, errno, json, os, signal, sys, time
 HOST = json.loads(sys.argv[1])
+if os.path.exists(HOST["fixture"]):
+    os.write(2, b"the host's files are within reach, and it may be the host's that would be harmed")
+    os._exit(1)
 libc = ctypes.CDLL(None, use_errno=True)
 
 def text(number):
@@ -80,23 +82,23 @@ def daemon(function):
     os.wait()
 '''
 
-DRIVER = f'''
+DRIVER = """
 import json, os, types
 module = types.ModuleType("candidate")
 with open("/inputs/candidate", "rb") as stream:
     exec(compile(stream.read(), "/inputs/candidate", "exec"), module.__dict__)
 answer = module.solve(6)
-data = json.dumps({{"protocol": "cortex.json-equality.v1", "values": {{"answer": answer}}}}).encode()
+data = json.dumps({"protocol": "cortex.json-equality.v1", "values": {"answer": answer}}).encode()
 os.write(3, data)
 print("written")
-'''
+"""
 """A verifier's driver of the plainest kind: it defends itself against nothing, because nothing depends on it."""
 
 _CHECKS = ("answer",)
 _EXPECTED = json.dumps({"protocol": "cortex.json-equality.v1", "values": {"answer": 42}}).encode()
 
 
-class Broken(Exception):
+class NotHeld(Exception):
     """An attack succeeded, or didn't take place; the message says what was seen."""
 
 
@@ -105,7 +107,7 @@ class NotApplicable(Exception):
 
 
 Expectation = Callable[[Finished], str]
-"""Says in a few words what was seen; raises Broken when it isn't what has to be."""
+"""Says in a few words what was seen; raises NotHeld when it isn't what has to be."""
 
 
 class Stage:
@@ -126,6 +128,11 @@ class Stage:
         del os.environ["IDKRULES_ATTACKED_SECRET"]
         shutil.rmtree(self.place)
 
+    def renew(self) -> None:
+        """Open the sandbox anew, so that what breaks it costs one row and not all that follow."""
+        self.sandbox.close()
+        self.sandbox.open()
+
     def job(
         self,
         program: str,
@@ -137,17 +144,22 @@ class Stage:
         known: Mapping[str, Any] | None = None,
     ) -> Finished:
         """Run a hostile program, which finds what is `known` of the host in HOST."""
-        host = {"calls": dict(self._calls), "fixture": str(self.fixture), "token": secrets.token_hex(16), **(known or {})}
+        host = {
+            "calls": dict(self._calls),
+            "fixture": str(self.fixture),
+            "token": secrets.token_hex(16),
+            **(known or {}),
+        }
         command = ("python3", "-I", "-S", "/inputs/attack.py", json.dumps(host))
         given = {"/inputs/attack.py": (PRELUDE + program).encode(), **(files or {})}
         finished = (sandbox or self.sandbox).run(spec(command, limits, runtime), given)
         # At once: when a job has ended, nothing of it may be there.
         left = alive(host["token"])
         if left:
-            raise Broken(f"{len(left)} processes outlived the job")
+            raise NotHeld(f"{len(left)} processes outlived the job")
         for printed in (finished.stdout.data, finished.stderr.data, finished.export or b""):
             if self.secret.encode() in printed:
-                raise Broken("the job got hold of a secret")
+                raise NotHeld("the job got hold of a secret")
         return finished
 
     def drive(self, candidate: str, *, files: Mapping[str, bytes] | None = None) -> Finished:
@@ -191,12 +203,19 @@ def launchers(host: int) -> set[int]:
     return found
 
 
+def is_launcher(process: int) -> bool:
+    try:
+        return b"launcher.py" in Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 def until(met: Callable[[], bool], what: str, seconds: float = 10.0) -> None:
-    """Wait for something; raises Broken when it doesn't come."""
+    """Wait for something; raises NotHeld when it doesn't come."""
     last = time.monotonic() + seconds
     while not met():
         if time.monotonic() > last:
-            raise Broken(what)
+            raise NotHeld(what)
         time.sleep(0.01)
 
 
@@ -241,7 +260,7 @@ def ways(expected: Mapping[str, str], *, code: int = 0) -> Expectation:
 
     def seen(finished: Finished) -> str:
         if (finished.outcome, finished.exit_code) != (JobOutcome.EXITED, code):
-            raise Broken(told(finished))
+            raise NotHeld(told(finished))
         found = pairs(finished)
         wrong = [
             f"{way}: {result}"
@@ -250,14 +269,15 @@ def ways(expected: Mapping[str, str], *, code: int = 0) -> Expectation:
         ]
         missing = [f"{way} not tried" for way in expected if way not in found]
         if wrong or missing:
-            raise Broken(", ".join([*wrong, *missing]))
+            raise NotHeld(", ".join([*wrong, *missing]))
         return grouped(found)
 
     return seen
 
 
 def all_of(result: str, *names: str) -> dict[str, str]:
-    return dict.fromkeys(names, result)
+    """The same result for several ways, whose names stand between commas."""
+    return dict.fromkeys((each for name in names for each in name.split(", ")), result)
 
 
 def grouped(found: Mapping[str, str]) -> str:
@@ -277,7 +297,7 @@ def ends(*outcomes: JobOutcome, export: bytes | None = None) -> Expectation:
     def seen(finished: Finished) -> str:
         if finished.outcome not in outcomes or finished.export != export:
             size = "no export" if finished.export is None else f"an export of {len(finished.export)} bytes"
-            raise Broken(f"{told(finished)}; {size}")
+            raise NotHeld(f"{told(finished)}; {size}")
         if export is not None:
             return f"{told(finished)}, and exported what it had written"
         return f"ended: {finished.outcome.value}"
@@ -290,7 +310,7 @@ def bounded(finished: Finished) -> str:
     text = ends(JobOutcome.OUTPUT)(finished)
     kept = max(len(finished.stdout.data), len(finished.stderr.data))
     if kept > LIMITS.output_bytes or not (finished.stdout.truncated or finished.stderr.truncated):
-        raise Broken(f"{kept} bytes were kept")
+        raise NotHeld(f"{kept} bytes were kept")
     return f"{text}; {kept} bytes kept"
 
 
@@ -302,7 +322,7 @@ def at_most(way: str, most: int, *outcomes: JobOutcome) -> Expectation:
             return f"ended: {finished.outcome.value}"
         found = pairs(finished) if finished.outcome is JobOutcome.EXITED else {}
         if way not in found or int(found[way]) > most:
-            raise Broken(f"{told(finished)}; {way}: {found.get(way, 'not told')}")
+            raise NotHeld(f"{told(finished)}; {way}: {found.get(way, 'not told')}")
         return f"{way}: {found[way]} of at most {most}"
 
     return seen
@@ -332,18 +352,12 @@ def judged(finished: Finished) -> Verdict:
 def not_passed(finished: Finished) -> str:
     verdict = judged(finished)
     if verdict.passed:
-        raise Broken("the check passed")
+        raise NotHeld("the check passed")
     return verdict.text
 
 
 def passed(finished: Finished) -> str:
     verdict = judged(finished)
     if not verdict.passed:
-        raise Broken(verdict.text)
+        raise NotHeld(verdict.text)
     return "passed, with a grader that says so"
-
-
-def usable_python() -> tuple[str, Path] | None:
-    """An interpreter of our own version that any user can run, and where our packages are; None without one."""
-    packages = Path(next(each for each in sys.path if each.endswith("-packages")))
-    return None if packages is None else (sys.executable, packages)

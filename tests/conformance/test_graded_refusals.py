@@ -61,7 +61,7 @@ def small_budget(example: Graded) -> None:
 
 
 def missing_file(example: Graded) -> None:
-    (example.place / "protected" / "grader.py").unlink()
+    (example.place / "protected" / "grader" / "run.py").unlink()
 
 
 def other_file(example: Graded) -> None:
@@ -74,8 +74,8 @@ def huge_file(example: Graded) -> None:
 
 
 def directory(example: Graded) -> None:
-    (example.place / "protected" / "grader.py").unlink()
-    (example.place / "protected" / "grader.py").mkdir()
+    (example.place / "protected" / "grader" / "run.py").unlink()
+    (example.place / "protected" / "grader" / "run.py").mkdir()
 
 
 def control(example: Graded) -> None:

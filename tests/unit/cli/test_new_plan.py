@@ -131,8 +131,8 @@ def no_revision(value: dict[str, Any]) -> None:
 
 GOOD = ["--require-added-text", MARKER]
 WRONG: dict[str, tuple[Callable[[Bundle], object], Any, list[str], int, str]] = {
-    "nothing demanded": (nothing, builder.Draft, [], 2, "and only one of the three"),
-    "two things demanded": (nothing, builder.Draft, [*GOOD, "--baseline", "b.json"], 2, "and only one of the three"),
+    "nothing demanded": (nothing, builder.Draft, [], 2, "and only one of the four"),
+    "two things demanded": (nothing, builder.Draft, [*GOOD, "--baseline", "b.json"], 2, "and only one of the four"),
     "whole lines and substrings": (
         nothing, builder.Draft, [*GOOD, "--require-added-substring", "x"], 1, "whole lines or substrings, not both"),
     "only removed lines": (nothing, builder.Draft, ["--require-removed-substring", "x"], 1, "demands added text, too"),
@@ -228,3 +228,112 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert run.returncode == 4
     assert "output-exists" in run.stderr
     assert (tmp_path / "plan.json").read_text() == "mine"
+
+
+def protected(place: Path) -> Path:
+    """A directory with the files of a grading, beside where plans are written."""
+    directory = place / "protected"
+    for name, text in {
+        "test-bundle.json": '{"protocol": "cortex.json-equality.v1", "checks": ["answer"]}',
+        "result-schema.json": '{"protocol": "cortex.json-equality.v1", "checks": ["answer"]}',
+        "expected.json": '{"protocol": "cortex.json-equality.v1", "values": {"answer": 42}}',
+        "candidate/run.py": "pass",
+        "candidate/data/inputs.json": "{}",
+        "candidate/__pycache__/run.pyc": "compiled",
+        "grader/run.py": "pass",
+    }.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(text)
+    return directory
+
+
+def graded_unit(place: Path, **changes: Any) -> Path:
+    """A WorkUnit whose validators are those of a grading."""
+    bundle = make(place / "unit")
+    value = json.loads(bundle.work_unit.read_text())
+    names = ("result-manifest-schema", "sandbox-integrity", "hidden-tests")
+    value["validators"] = [{"id": name, "type": "test", "required": True} for name in names]
+    path = place / "work-unit.json"
+    path.write_text(json.dumps(value | changes))
+    return path
+
+
+def test_for_a_grading(tmp_path: Path) -> None:
+    unit, directory = graded_unit(tmp_path), protected(tmp_path)
+    made = []
+    for name in ("one.json", "two.json"):
+        options = ("--grading", directory, "--output", tmp_path / name, "--ceiling", "processes=3")
+        run = idkrules("new", "plan", "--work-unit", unit, *options, "--require-control", "memory-total")
+        assert (run.returncode, run.stderr) == (0, "")
+        made.append(json.loads((tmp_path / name).read_text()))
+    plan = made[0]
+    files = {role: [each["path"] for each in plan["jobs"][role]["evaluator"]] for role in ("candidate", "grader")}
+    assert files["candidate"] == ["protected/candidate/data/inputs.json", "protected/candidate/run.py"]
+    assert files["grader"] == [*files["candidate"], "protected/grader/run.py"]
+    assert plan["jobs"]["grader"]["command"] == ["python3", "-I", "/evaluator/protected/grader/run.py"]
+    assert plan["jobs"]["candidate"]["limits"]["processes"] == 3
+    assert plan["jobs"]["candidate"]["limits"]["wall_seconds"] == 30
+    assert {"network-none", "memory-total"} <= set(plan["required_controls"])
+    assert plan["visibility"] == "public"
+    assert plan["execution_mode"] == "sandboxed"
+    # Ids are used once, so no two plans may have the same.
+    ids = [[each["assessment_id"], *(job["job_id"] for job in each["jobs"].values())] for each in made]
+    assert not set(ids[0]) & set(ids[1])
+
+
+def test_the_work_units_wall_time_bounds_both_jobs_of_a_new_plan(tmp_path: Path) -> None:
+    unit, directory = graded_unit(tmp_path, budget={"wall_seconds": 7}), protected(tmp_path)
+    run = idkrules("new", "plan", "--work-unit", unit, "--grading", directory, "--output", tmp_path / "plan.json")
+    assert run.returncode == 0, run.stderr
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    assert [job["limits"]["wall_seconds"] for job in plan["jobs"].values()] == [3, 3]
+
+
+def no_driver(directory: Path) -> None:
+    (directory / "candidate" / "run.py").unlink()
+
+
+def no_grader(directory: Path) -> None:
+    (directory / "grader" / "run.py").unlink()
+
+
+def no_values(directory: Path) -> None:
+    (directory / "expected.json").unlink()
+
+
+def too_large(directory: Path) -> None:
+    (directory / "candidate" / "data" / "inputs.json").write_bytes(b" " * ((16 << 20) + 1))
+
+
+NOT_GRADED: dict[str, tuple[Callable[[Path], Any], list[str], int, str]] = {
+    "no driver": (no_driver, [], 1, "protected/candidate has no run.py"),
+    "no grader": (no_grader, [], 1, "protected/grader has no run.py"),
+    "no expected values": (no_values, [], 1, "expected.json can't be read"),
+    "a file that is too large": (too_large, [], 1, "has more than 16777216 bytes"),
+    "a ceiling that isn't one": (lambda _: None, ["--ceiling", "patience=3"], 1, "there is no ceiling patience"),
+    "a ceiling that is no number": (lambda _: None, ["--ceiling", "processes=many"], 2, "expected NAME=N"),
+    "a ceiling twice": (lambda _: None, ["--ceiling", "processes=1", "--ceiling", "processes=2"], 2, "each name once"),
+    "more than the budget": (lambda _: None, ["--ceiling", "wall_seconds=100"], 1, "plan-exceeds-work-unit"),
+    "another demand besides": (lambda _: None, ["--require-added-text", "x"], 2, "only one of the four"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_GRADED)
+def test_what_a_grading_lacks_is_named_and_nothing_is_written(tmp_path: Path, name: str) -> None:
+    arrange, options, code, words = NOT_GRADED[name]
+    unit, directory = graded_unit(tmp_path), protected(tmp_path)
+    arrange(directory)
+    output = tmp_path / "plan.json"
+    run = idkrules("new", "plan", "--work-unit", unit, "--grading", directory, "--output", output, *options)
+    assert (run.returncode, run.stdout) == (code, ""), run.stderr
+    assert words in " ".join(run.stderr.split())
+    assert not output.exists()
+
+
+def test_the_files_of_a_grading_lie_beside_the_plan(tmp_path: Path) -> None:
+    unit, directory = graded_unit(tmp_path), protected(tmp_path / "elsewhere")
+    (tmp_path / "here").mkdir()
+    output = tmp_path / "here" / "plan.json"
+    run = idkrules("new", "plan", "--work-unit", unit, "--grading", directory, "--output", output)
+    assert run.returncode == 1
+    assert "write the plan next to the directory" in " ".join(run.stderr.split())
