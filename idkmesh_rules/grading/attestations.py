@@ -27,24 +27,13 @@ from idkmesh_rules.grading.values import (
     JobResult,
     JobSpec,
     Manifest,
-    Role,
     read_manifest,
     read_receipt,
 )
-from idkmesh_rules.model.grading import Grading
+from idkmesh_rules.model.grading import ATTESTATION_FILES, ATTESTATIONS, Grading
 
-DIRECTORY = "attestations"
-BROKER_FILE, MANIFEST_FILE, ASSESSMENT_FILE = (
-    f"{DIRECTORY}/{name}.json" for name in ("broker", "manifest", "assessment")
-)
+BROKER_FILE, MANIFEST_FILE, ASSESSMENT_FILE, *_ = ATTESTATION_FILES
 _KINDS = {"receipted": "receipt", "finished": "result"}
-FILES = (
-    BROKER_FILE,
-    MANIFEST_FILE,
-    ASSESSMENT_FILE,
-    *(f"{DIRECTORY}/{role.value}-{kind}.json" for role in Role for kind in _KINDS.values()),
-)
-"""Every file that a graded result may hold besides those of any other."""
 
 
 class Read(NamedTuple):
@@ -63,11 +52,11 @@ def attestations(
     roles = {job.job_id: job.role.value for job in (manifest.candidate, manifest.grader)}
     for record in history:
         if record.kind in _KINDS:
-            path = f"{DIRECTORY}/{roles[record.key]}-{_KINDS[record.kind]}.json"
+            path = f"{ATTESTATIONS}/{roles[record.key]}-{_KINDS[record.kind]}.json"
             found[path] = _envelope(read_signed(record.body))
     if assessment is not None:
         found[ASSESSMENT_FILE] = assessment.as_json()
-    return {path: canonical_bytes(found[path]) + b"\n" for path in FILES if path in found}
+    return {path: canonical_bytes(found[path]) + b"\n" for path in ATTESTATION_FILES if path in found}
 
 
 def read_attestations(files: Mapping[str, bytes]) -> Read:
@@ -105,7 +94,7 @@ def _check_bound(
 
 
 def _result(files: Mapping[str, bytes], broker: Authenticity, spec: JobSpec) -> JobResult | None:
-    receipt_file, result_file = (f"{DIRECTORY}/{spec.role.value}-{kind}.json" for kind in ("receipt", "result"))
+    receipt_file, result_file = (f"{ATTESTATIONS}/{spec.role.value}-{kind}.json" for kind in ("receipt", "result"))
     if receipt_file not in files:
         if result_file in files:
             raise GradingError(f"{result_file}: there is no receipt beside it")

@@ -10,6 +10,17 @@ STATES = ("passed", "failed", "disagreement", "missing", "invalid", "revoked")
 DECIDED = ("passed", "failed", "disagreement")
 """The states that rest on current, authentic and complete observations."""
 ROLES = ("candidate", "grader")
+ATTESTATIONS = "attestations"
+ATTESTATION_FILES = tuple(
+    f"{ATTESTATIONS}/{name}.json"
+    for name in (
+        "broker",
+        "manifest",
+        "assessment",
+        *(f"{role}-{kind}" for role in ROLES for kind in ("receipt", "result")),
+    )
+)
+"""Every file that a graded result may hold besides those of any other."""
 
 
 class GradedCheck(NamedTuple):

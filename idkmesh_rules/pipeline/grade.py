@@ -337,8 +337,8 @@ class _Call:
         manifest = self.manifest
         history = adapter.history(manifest.manifest_id)
         if isinstance(graded, CallUncertain):
-            why = f": {broker.fault}" if broker.fault else ""
-            reason = f"the call is {graded.phase.value}, and nothing moves it on{why}"
+            reason = broker.fault or "a job was begun by a process that is gone, and nobody can say what it came to"
+            reason = f"{reason} (the call is {graded.phase.value}; a job runs once, so it stays so)"
         else:
             assessment = None if graded.blocked else graded.assessment
             files = attestations(manifest, identity, history, assessment)

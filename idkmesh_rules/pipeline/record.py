@@ -16,11 +16,10 @@ from idkmesh_rules.contracts.readers import read_result_manifest
 from idkmesh_rules.contracts.schema import check_schema
 from idkmesh_rules.contracts.strict_json import read_document
 from idkmesh_rules.errors import ContractError, Problem, Refusal
-from idkmesh_rules.grading.attestations import DIRECTORY
-from idkmesh_rules.grading.attestations import FILES as ATTESTATION_FILES
 from idkmesh_rules.model.documents import Document, ResultManifest
 from idkmesh_rules.model.evaluation import CheckCrash
 from idkmesh_rules.model.facts import FactStore
+from idkmesh_rules.model.grading import ATTESTATION_FILES, ATTESTATIONS
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.model.observation import FileState
 from idkmesh_rules.observe.control import ControlFile
@@ -61,7 +60,7 @@ def read_files(directory: Path, limits: Limits) -> ResultFiles:
         with CandidateReader(directory, budget=4 * most) as reader:
             wanted = (*CORE_FILES, REFUSAL_FILE, *_evidence_paths(), *ATTESTATION_FILES)
             seen = {path: reader.observe(path, most, most) for path in wanted}
-        found = entries(directory, ("inputs", "evidence", DIRECTORY), limits.record_entries)
+        found = entries(directory, ("inputs", "evidence", ATTESTATIONS), limits.record_entries)
     except (OSError, ValueError) as error:
         said = error.strerror if isinstance(error, OSError) else str(error)
         raise _refusal("result-unreadable", Problem(said or type(error).__name__, str(directory))) from None

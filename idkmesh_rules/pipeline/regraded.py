@@ -19,15 +19,9 @@ from idkmesh_rules.model.documents import AnyPlan, ProtectedFile, SandboxJob
 from idkmesh_rules.model.facts import FactStore, KindFacts, Row
 from idkmesh_rules.model.grading import Grading
 from idkmesh_rules.model.limits import Limits
-from idkmesh_rules.pipeline.backends import BACKENDS
 from idkmesh_rules.pipeline.candidate import Seen, observe_candidate
 from idkmesh_rules.pipeline.conclusion import conclude
 from idkmesh_rules.pipeline.run import Run, utc_now
-
-
-def is_graded(record: Record) -> bool:
-    """Whether a record is of a candidate that may have run."""
-    return BACKENDS[record.basis.subject.plan.backend].executes
 
 
 def graded_differences(record: Record, expect_broker: str | None) -> Iterator[Difference]:

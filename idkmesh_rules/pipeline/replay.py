@@ -15,13 +15,13 @@ from idkmesh_rules.audit.veil import Veil
 from idkmesh_rules.contracts.digest import bytes_digest
 from idkmesh_rules.contracts.schema import check_schema
 from idkmesh_rules.errors import ContractError, Refusal
-from idkmesh_rules.grading.attestations import FILES as ATTESTATION_FILES
+from idkmesh_rules.model.grading import ATTESTATION_FILES
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.observe.listing import entries
 from idkmesh_rules.observe.reader import CandidateReader
+from idkmesh_rules.pipeline.backends import BACKENDS
 from idkmesh_rules.pipeline.evaluation import evaluate
 from idkmesh_rules.pipeline.record import parsed, read_files, read_record
-from idkmesh_rules.pipeline.regraded import graded_differences, is_graded, write_again
 from idkmesh_rules.pipeline.run import AnyPath
 from idkmesh_rules.result.assembly import RESULT_FILE
 
@@ -57,7 +57,9 @@ def replay(
     veil = record.veil(revealed=reveal_hidden)
     seen = compare(record, veil, most_findings=limits.findings_per_condition)
     differences, unlooked = list(seen.differences), None
-    if is_graded(record):
+    if _is_graded(record):
+        from idkmesh_rules.pipeline.regraded import graded_differences
+
         differences += graded_differences(record, expect_broker)
     if expect_decision is not None and record.decision.digest != expect_decision:
         message = "this is another decision than the one that was expected"
@@ -124,7 +126,9 @@ def _evaluated(
             copy.parent.mkdir(exist_ok=True)
             copy.write_bytes(record.files.data(path) or b"")
         unit, copied, plan, bundle = (scratch / path for path in INPUT_FILES)
-        if is_graded(record):
+        if _is_graded(record):
+            from idkmesh_rules.pipeline.regraded import write_again
+
             inputs = (unit, manifest or copied, plan, bundle)
             write_again(record, inputs, root, scratch / "out", limits, revealed=revealed)
             return _written(scratch / "out")
@@ -148,9 +152,14 @@ def _written(place: Path) -> dict[str, bytes]:
     }
 
 
+def _is_graded(record: Record) -> bool:
+    """Whether a record is of a candidate that may have run."""
+    return BACKENDS[record.basis.subject.plan.backend].executes
+
+
 def _foreign(record: Record) -> list[str]:
     """The files that only a graded result has, in one that isn't."""
-    return [] if is_graded(record) else [path for path in ATTESTATION_FILES if record.files.data(path) is not None]
+    return [] if _is_graded(record) else [path for path in ATTESTATION_FILES if record.files.data(path) is not None]
 
 
 def _graded_note(record: Record, expect_broker: str | None) -> str:
@@ -180,7 +189,7 @@ def _notes(record: Record, expect_broker: str | None, *, reworded: int, revealed
         notes.append(
             f"It was written by version {said}; this is {__version__}, which may observe and word things otherwise."
         )
-    if is_graded(record):
+    if _is_graded(record):
         notes.append(_graded_note(record, expect_broker))
     if reworded:
         notes.append(

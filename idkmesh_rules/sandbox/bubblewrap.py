@@ -16,7 +16,7 @@ from idkmesh_rules.sandbox.interface import SandboxUnavailable
 from idkmesh_rules.sandbox.launcher import BLOCK, STATUS
 from idkmesh_rules.sandbox.runtime import Runtime
 
-EXPORT, FILTER, FIRST_FILE = 3, 902, 904
+EXPORT, FILTER, FIRST_FILE = 3, 12, 16
 """The number under which a job finds its export; those under which bubblewrap finds filter and files."""
 SCRATCH = "/tmp"
 MOST_SCRATCH = 64 << 20

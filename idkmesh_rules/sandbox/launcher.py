@@ -12,6 +12,7 @@ launcher answers `ready` once, and a JSON object when a job has ended.
 """
 
 import array
+import contextlib
 import ctypes
 import json
 import os
@@ -22,15 +23,17 @@ import socket
 import sys
 
 MOST_DESCRIPTORS = 250
-STATUS, BLOCK = 900, 901
+STATUS, BLOCK = 10, 11
 """The numbers under which bubblewrap gets the ends of the pipes for its status and for its permission to go on."""
 
 _PR_SET_NO_NEW_PRIVS = 38
-_NO_TARGET = 1200
+_NO_TARGET = 600
+"""Above every number that a job's descriptors come with or get, and with them below 1024, the usual limit."""
 
 
 def main(uid: int, number: int) -> None:
     """Drop to `uid` if that is another one, and serve jobs until the host closes its end of the channel."""
+    score = _Score()
     if os.geteuid() != uid:
         os.setgroups([])
         os.setresgid(uid, uid, uid)
@@ -50,7 +53,7 @@ def main(uid: int, number: int) -> None:
         if message == b"run" and descriptors:
             with os.fdopen(descriptors[0], "rb", closefd=False) as stream:
                 job = json.load(stream)
-            channel.send(json.dumps(_run(channel, job, descriptors)).encode())
+            channel.send(json.dumps(_run(channel, job, descriptors, score)).encode())
 
 
 def _received(channel: socket.socket) -> tuple[bytes, list[int]]:
@@ -63,12 +66,40 @@ def _received(channel: socket.socket) -> tuple[bytes, list[int]]:
     return message, list(numbers)
 
 
-def _run(channel: socket.socket, job: dict, descriptors: list[int]) -> dict:  # type: ignore[type-arg]  # plain JSON
+class _Score:
+    """How readily the kernel kills this process when memory runs out, and how readily what it starts meanwhile.
+
+    Opened before the uid is dropped: afterwards, the file is another user's (proc(5), oom_score_adj).
+    """
+
+    def __init__(self) -> None:
+        try:
+            with open("/proc/self/oom_score_adj", encoding="ascii") as stream:
+                self._own = stream.read().strip()
+            self._file = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+        except OSError:
+            self._own, self._file = "0", -1
+
+    def __enter__(self) -> None:
+        self._write("1000")
+
+    def __exit__(self, *_exception: object) -> None:
+        self._write(self._own)
+
+    def _write(self, score: str) -> None:
+        # Without it the kernel may choose this process, which the host copes with.
+        with contextlib.suppress(OSError):
+            if self._file >= 0:
+                os.pwrite(self._file, score.encode(), 0)
+
+
+def _run(channel: socket.socket, job: dict, descriptors: list[int], score: _Score) -> dict:  # type: ignore[type-arg]
     status_in, status_out = os.pipe()
     block_in, block_out = os.pipe()
     targets = [*zip(descriptors[1:], job["targets"], strict=True), (status_out, STATUS), (block_in, BLOCK)]
     try:
-        process = os.posix_spawn(job["argv"][0], job["argv"], {}, file_actions=_moves(targets))
+        with score:
+            process = os.posix_spawn(job["argv"][0], job["argv"], {}, file_actions=_moves(targets))
     except OSError as error:
         return {"error": f"bubblewrap can't be started: {error.strerror}"}
     finally:

@@ -16,7 +16,7 @@ from tests.support.command import idkrules
 from tests.support.places import FIXTURES, ROOT
 
 OUTCOMES = ("accept", "reject", "refuse", "inconclusive", "escalate")
-CASES = sorted(path.parent for path in FIXTURES.glob("*/*/expected.json"))
+CASES = sorted(path.parent for outcome in OUTCOMES for path in (FIXTURES / outcome).glob("*/expected.json"))
 
 
 def case_id(case: Path) -> str:
