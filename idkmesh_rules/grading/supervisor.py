@@ -138,6 +138,9 @@ class _Unusable(Exception):
         self.state, self.reason, self.host = state, reason, host
 
 
+T = TypeVar("T")
+
+
 class Supervisor:
     """Assesses finished pairs of jobs against a frozen roster."""
 
@@ -209,15 +212,20 @@ class Supervisor:
                 raise _Unusable(State.REVOKED, refused)
             checks = self._declared(manifest)
             expected = exported_values(self._bytes(manifest.fixture, "the protected fixture"), checks)
-            for job, result in zip((manifest.candidate, manifest.grader), results, strict=True):
-                if result is not None:
-                    _check_job(job, result)
-            own = _exported(Role.CANDIDATE, self._export(exports[0], Role.CANDIDATE), exported_values, checks)
-            said = _exported(Role.GRADER, self._export(exports[1], Role.GRADER), grader_statuses, checks)
+            own = self._said(manifest.candidate, results[0], exports[0], exported_values, checks)
         except ProtocolError as error:
             return State.INVALID, f"a protected artifact is malformed: {error}", _undecided(checks, State.INVALID), True
         except _Unusable as end:
             return end.state, end.reason, _undecided(checks, end.state), end.host
+        try:
+            said = self._said(manifest.grader, results[1], exports[1], grader_statuses, checks)
+        except _Unusable as end:
+            # A grader that fails says nothing. Another value than the expected one is a wrong one all the same, or a
+            # candidate could escape from every rejection by an export on which the grader fails.
+            ungraded = [
+                each._replace(equal=expected[each.name] == own[each.name]) for each in _undecided(checks, end.state)
+            ]
+            return end.state, end.reason, tuple(ungraded), end.host
         compared = compare(checks, expected, own, said)
         found = {each.result for each in compared}
         for worst, state, reason in (
@@ -228,10 +236,26 @@ class Supervisor:
                 return state, reason, compared, False
         return State.PASSED, "every value is the expected one, and the grader agrees", compared, False
 
-    def _export(self, reference: ArtifactRef | None, role: Role) -> bytes:
-        if reference is None:
+    def _said(
+        self,
+        job: JobSpec,
+        result: JobResult | None,
+        export: ArtifactRef | None,
+        read: Callable[[bytes, tuple[str, ...]], T],
+        checks: tuple[str, ...],
+    ) -> T:
+        """What a job exported; raises _Unusable when it didn't end as it has to, or exported nothing that can be read."""
+        if result is not None:
+            _check_job(job, result)
+        role = job.role
+        if export is None:
             raise _Unusable(State.MISSING, f"the {role.value}'s export isn't there", host=role is Role.GRADER)
-        return self._bytes(reference, f"the {role.value}'s export")
+        data = self._bytes(export, f"the {role.value}'s export")
+        try:
+            return read(data, checks)
+        except ProtocolError as error:
+            why = f"the {role.value}'s export is malformed: {error}"
+            raise _Unusable(State.INVALID, why, host=role is Role.GRADER) from None
 
     def _declared(self, manifest: Manifest) -> tuple[str, ...]:
         bundle = declared_checks(self._bytes(manifest.test_bundle, "the test bundle"))
@@ -265,17 +289,6 @@ def _check_job(job: JobSpec, result: JobResult) -> None:
         # What a candidate runs into is its own doing; that a job could not begin, or that the grader failed, is not.
         host = job.role is Role.GRADER or result.outcome is JobOutcome.SETUP_FAILED
         raise _Unusable(State.MISSING, f"the {job.role.value} job ended otherwise: {result.outcome.value}", host=host)
-
-
-T = TypeVar("T")
-
-
-def _exported(role: Role, data: bytes, read: Callable[[bytes, tuple[str, ...]], T], checks: tuple[str, ...]) -> T:
-    try:
-        return read(data, checks)
-    except ProtocolError as error:
-        why = f"the {role.value}'s export is malformed: {error}"
-        raise _Unusable(State.INVALID, why, host=role is Role.GRADER) from None
 
 
 def export_to_grade(job: JobSpec, result: JobResult) -> ArtifactRef | None:

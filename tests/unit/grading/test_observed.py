@@ -86,6 +86,13 @@ STORIES: dict[str, tuple[bytes | None, bytes | None, dict[str, Any], str, set[st
         SAID,
         {"grader": {"enforced": ("wall-clock",)}},
         "insufficient_evidence",
+        {"assessment-valid", "grader-agrees", "controls-enforced"},
+    ),
+    "the candidate ran without a control": (
+        GOOD,
+        SAID,
+        {"candidate": {"enforced": ("wall-clock",)}},
+        "insufficient_evidence",
         {"assessment-valid", "values-equal", "grader-agrees", "controls-enforced"},
     ),
     "authority was revoked": (
@@ -100,7 +107,28 @@ STORIES: dict[str, tuple[bytes | None, bytes | None, dict[str, Any], str, set[st
         None,
         {},
         "insufficient_evidence",
-        {"assessment-valid", "values-equal", "grader-agrees"},
+        {"assessment-valid", "grader-agrees"},
+    ),
+    "the grader failed on a wrong value": (
+        values('{"answer": 41}'),
+        None,
+        {"grader": {"outcome": JobOutcome.SIGNALED}},
+        "reject_candidate",
+        {"values-equal"},
+    ),
+    "the grader failed on what is no export": (
+        b"[" * 40,
+        None,
+        {"grader": {"outcome": JobOutcome.WALL}},
+        "reject_candidate",
+        {"assessment-valid"},
+    ),
+    "the grader ran without a control, and the value is wrong": (
+        values('{"answer": 41}'),
+        SAID,
+        {"grader": {"enforced": ()}},
+        "reject_candidate",
+        {"values-equal"},
     ),
 }
 
