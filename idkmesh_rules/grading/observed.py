@@ -42,8 +42,9 @@ def _job(role: Role, result: JobResult | None) -> GradedJob:
         return GradedJob(role.value, None, None, None, None, None, None)
     usage = result.usage
     cpu = None if usage.cpu_seconds is None else round(usage.cpu_seconds * 1000)
-    # That a job could not begin says nothing of what it would have needed.
-    within = None if result.outcome is JobOutcome.SETUP_FAILED else result.outcome is JobOutcome.EXITED
+    # That a job could not begin says nothing of what it would have needed, and the grader's ceilings are the verifier's.
+    host = result.outcome is JobOutcome.SETUP_FAILED or role is Role.GRADER
+    within = True if result.outcome is JobOutcome.EXITED else None if host else False
     return GradedJob(role.value, True, True, within, round(usage.wall_seconds * 1000), cpu, usage.peak_bytes)
 
 

@@ -109,26 +109,40 @@ STORIES: dict[str, tuple[bytes | None, bytes | None, dict[str, Any], str, set[st
         "insufficient_evidence",
         {"assessment-valid", "grader-agrees"},
     ),
+    "the grader did not end": (
+        GOOD,
+        None,
+        {"grader": {"outcome": JobOutcome.WALL}},
+        "insufficient_evidence",
+        {"assessment-valid", "grader-agrees", "jobs-within-bounds"},
+    ),
+    "the candidate did not end": (
+        None,
+        None,
+        {"candidate": {"outcome": JobOutcome.WALL}},
+        "reject_candidate",
+        {"assessment-valid", "jobs-within-bounds"},
+    ),
     "the grader failed on a wrong value": (
         values('{"answer": 41}'),
         None,
         {"grader": {"outcome": JobOutcome.SIGNALED}},
         "reject_candidate",
-        {"values-equal"},
+        {"values-equal", "jobs-within-bounds"},
     ),
     "the grader failed on what is no export": (
         b"[" * 40,
         None,
         {"grader": {"outcome": JobOutcome.WALL}},
         "reject_candidate",
-        {"assessment-valid"},
+        {"assessment-valid", "jobs-within-bounds"},
     ),
     "the grader ran without a control, and the value is wrong": (
         values('{"answer": 41}'),
         SAID,
         {"grader": {"enforced": ()}},
         "reject_candidate",
-        {"values-equal"},
+        {"values-equal", "controls-enforced"},
     ),
 }
 
