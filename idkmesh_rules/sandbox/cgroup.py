@@ -8,7 +8,7 @@ is changed but groups of our own, which are taken away again; groups that a kill
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -55,21 +55,29 @@ class Used(NamedTuple):
     out_of_processes: bool
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
+    """A group of a controller's: its directory, and whether it is of version 2."""
+
     directory: Path
     unified: bool
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """What the files of the memory controller are called here."""
+        return _V2 if self.unified else _V1
 
 
 class Groups:
     """The groups of one slot, one directory for each controller that can be had. Making one makes them."""
 
-    def __init__(self, name: str) -> None:
-        self._places: dict[str, _Place] = {}
+    def __init__(self, name: str, parents: Mapping[str, Place] | None = None) -> None:
+        """Make the groups called `name` below those of `parents` by controller, by default below what this process has."""
+        self._places: dict[str, Place] = {}
         self._made: list[Path] = []
         self._peak_file: int | None = None
-        for controller, parent in _parents().items():
+        for controller, parent in (_parents() if parents is None else parents).items():
             _sweep(parent.directory)
-            place = _Place(parent.directory / f"{_PREFIX}{os.getpid()}-{name}", parent.unified)
+            place = Place(parent.directory / f"{_PREFIX}{os.getpid()}-{name}", parent.unified)
             try:
                 place.directory.mkdir(exist_ok=True)
             except OSError:
@@ -88,7 +96,7 @@ class Groups:
             self._places.pop(controller, None)
         memory = self._places.get("memory")
         if memory is not None:
-            self._peak_file = _opened(memory.directory / (_V2 if memory.unified else _V1)["peak"])
+            self._peak_file = _opened(memory.directory / memory.names["peak"])
 
     @property
     def controllers(self) -> frozenset[str]:
@@ -102,9 +110,11 @@ class Groups:
 
     def begin(self, memory: int, processes: int) -> Before:
         """Bound what comes beyond what is there, and say what is there; raises OSError when a bound doesn't hold."""
-        base = self._number("memory", "usage") or 0
-        if "memory" in self._places and not self._bound_memory(base + memory):
-            raise OSError(0, "the memory limit of the control group doesn't hold")
+        base = 0
+        if "memory" in self._places:
+            base = int(self._text("memory", self._places["memory"].names["usage"]))
+            if not self._bound_memory(base + memory):
+                raise OSError(0, "the memory limit of the control group doesn't hold")
         if "pids" in self._places:
             there = int(self._text("pids", "pids.current"))
             if not self._bound_processes(there + processes):
@@ -131,10 +141,6 @@ class Groups:
             return _field(self._text("cpu", "cpu.stat"), "usage_usec") * 1000
         return int(self._text("cpu", "cpuacct.usage"))
 
-    def exceeded(self, before: Before) -> bool:
-        """Whether a process was killed for memory, or refused, since `begin`."""
-        return self._kills() > before.kills or self._refused() > before.refused
-
     def kill(self) -> None:
         """Kill every process in the groups, and wait until none is left."""
         last = time.monotonic() + _END_SECONDS
@@ -152,15 +158,17 @@ class Groups:
                 directory.rmdir()
 
     def _bound_memory(self, most: int) -> bool:
-        names = _V2 if self._places["memory"].unified else _V1
-        with suppress(OSError):  # not every kernel counts swap; and it may never be below the memory's own limit
-            self._write("memory", "swap", 0 if self._places["memory"].unified else 1 << 62)
-        self._write("memory", "limit", most)
-        if not self._places["memory"].unified:
+        directory, names = self._places["memory"].directory, self._places["memory"].names
+        unified = self._places["memory"].unified
+        # Version 1 counts swap on top of memory, and that limit may never be below the other. Not every kernel counts it.
+        with suppress(OSError):
+            (directory / names["swap"]).write_text("0" if unified else str(1 << 62))
+        (directory / names["limit"]).write_text(str(most))
+        if not unified:
             with suppress(OSError):
-                self._write("memory", "swap", most)
+                (directory / names["swap"]).write_text(str(most))
         # The kernel rounds down to whole pages.
-        return most - os.sysconf("SC_PAGE_SIZE") < int(self._text("memory", names["limit"])) <= most
+        return most - os.sysconf("SC_PAGE_SIZE") < int((directory / names["limit"]).read_text()) <= most
 
     def _bound_processes(self, most: int) -> bool:
         (self._places["pids"].directory / "pids.max").write_text(str(most))
@@ -169,20 +177,10 @@ class Groups:
     def _kills(self) -> int:
         if "memory" not in self._places:
             return 0
-        names = _V2 if self._places["memory"].unified else _V1
-        return _field(self._text("memory", names["events"]), "oom_kill")
+        return _field(self._text("memory", self._places["memory"].names["events"]), "oom_kill")
 
     def _refused(self) -> int:
         return _field(self._text("pids", "pids.events"), "max") if "pids" in self._places else 0
-
-    def _number(self, controller: str, what: str) -> int | None:
-        if controller not in self._places:
-            return None
-        names = _V2 if self._places[controller].unified else _V1
-        try:
-            return int(self._text(controller, names[what]))
-        except (OSError, ValueError):
-            return None
 
     def _peak(self) -> int | None:
         if self._peak_file is None:
@@ -202,10 +200,6 @@ class Groups:
             return 0
         return self._peak() or 0
 
-    def _write(self, controller: str, what: str, value: int) -> None:
-        names = _V2 if self._places[controller].unified else _V1
-        (self._places[controller].directory / names[what]).write_text(str(value))
-
     def _text(self, controller: str, name: str) -> str:
         return (self._places[controller].directory / name).read_text()
 
@@ -219,16 +213,24 @@ def _field(text: str, name: str) -> int:
     return 0
 
 
-def _parents() -> dict[str, _Place]:
-    """For each controller the group below which ours may be made: our own, or in version 2 what `_delegating` finds."""
-    own = dict(_own_groups())
-    found = {name: _Place(own[legacy], unified=False) for name, legacy in _NEEDED.items() if legacy in own}
+def _parents() -> dict[str, Place]:
+    """For each controller the group below which ours may be made; none where nothing tells which we are in."""
+    try:
+        return parents_of(Path("/proc/self/cgroup").read_text(), Path("/proc/self/mountinfo").read_text())
+    except OSError:
+        return {}
+
+
+def parents_of(groups: str, mounts: str) -> dict[str, Place]:
+    """The same by the texts of /proc/self/cgroup and mountinfo: our own groups, or in version 2 what `_delegating` finds."""
+    own = dict(_own_groups(groups, dict(_mounts(mounts))))
+    found = {name: Place(own[legacy], unified=False) for name, legacy in _NEEDED.items() if legacy in own}
     found = {name: place for name, place in found.items() if os.access(place.directory, os.W_OK)}
     if "" in own:
         directory, given = _delegating(own[""])
         # Version 2 measures processor time everywhere; but a child needs a controller to be worth having.
         names = {*given, "cpu"} if given else set[str]()
-        found |= {name: _Place(directory, unified=True) for name in names - found.keys()}
+        found |= {name: Place(directory, unified=True) for name in names - found.keys()}
     return found
 
 
@@ -256,14 +258,9 @@ def _admits(parent: Path) -> bool:
     return not kind.exists() or kind.read_text().strip() == "domain"
 
 
-def _own_groups() -> Iterator[tuple[str, Path]]:
-    """Our own group by controller of version 1, under "" for version 2 (proc(5), /proc/self/cgroup and mountinfo)."""
-    mounts = dict(_mounts())
-    try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return
-    for line in lines:
+def _own_groups(text: str, mounts: Mapping[str, tuple[str, Path]]) -> Iterator[tuple[str, Path]]:
+    """Our own group by controller of version 1, under "" for version 2 (cgroups(7), /proc/self/cgroup)."""
+    for line in text.splitlines():
         _number, names, path = line.split(":", 2)
         for name in names.split(","):
             if name in mounts:
@@ -273,13 +270,9 @@ def _own_groups() -> Iterator[tuple[str, Path]]:
                     yield name, Path(os.path.normpath(point / below))
 
 
-def _mounts() -> Iterator[tuple[str, tuple[str, Path]]]:
-    """Where each hierarchy is mounted: its controllers ("" for version 2), the group that is its root here, and the place."""
-    try:
-        lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    except OSError:
-        return
-    for line in lines:
+def _mounts(text: str) -> Iterator[tuple[str, tuple[str, Path]]]:
+    """Of mountinfo, each hierarchy's controllers ("" for version 2), with the group that is its root here and the place."""
+    for line in text.splitlines():
         before, _, after = line.partition(" - ")
         kind, _source, options = after.split(" ", 2)
         root, point = before.split(" ")[3:5]
