@@ -40,8 +40,9 @@ REFUSALS: Mapping[str, Reason] = {
         ),
         Reason(
             "protected-invalid",
-            "a file that the plan names beside itself is missing, too large, or not the one that it pins",
-            "put the pinned files where the plan says, or issue a plan that pins these",
+            "a file that the plan names beside itself is missing, too large, not the one that it pins, or no document that a "
+            "grading can use",
+            "put the pinned files where the plan says, or mend them and issue a plan that pins these",
         ),
         Reason(
             "sandbox-unavailable",

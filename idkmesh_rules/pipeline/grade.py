@@ -19,13 +19,13 @@ from idkmesh_rules.checks import checks_of, collect
 from idkmesh_rules.checks.grading import GradingCase
 from idkmesh_rules.contracts.digest import bytes_digest
 from idkmesh_rules.errors import Problem, Refusal
-from idkmesh_rules.grading.adapter import CallMoved, CallUncertain, EvaluationAdapter, EvaluationConfig
+from idkmesh_rules.grading.adapter import CallUncertain, EvaluationAdapter, EvaluationConfig
 from idkmesh_rules.grading.adapter import Evaluation as Graded
 from idkmesh_rules.grading.attestations import attestations, read_attestations
 from idkmesh_rules.grading.evidence import FileRepository
 from idkmesh_rules.grading.keys import Identity
 from idkmesh_rules.grading.observed import not_observed
-from idkmesh_rules.grading.protocol import PROTOCOL, ProtocolError, declared_checks, supervisor_revision
+from idkmesh_rules.grading.protocol import PROTOCOL, supervisor_revision
 from idkmesh_rules.grading.provision import Provision, provide
 from idkmesh_rules.grading.retained import Allowance, NotRegistered, Phase
 from idkmesh_rules.grading.supervisor import Registration, Supervisor
@@ -127,14 +127,7 @@ def _candidate(contract: Contract, seen: Seen) -> bytes | None:
 
 def _not_begun(contract: Contract, protected: Protected) -> Grading:
     reason = "no job was started: what is known without running anything decides already"
-    return not_observed(_declared(protected), contract.plan.demands.required_controls, reason)
-
-
-def _declared(protected: Protected) -> tuple[str, ...] | None:
-    try:
-        return declared_checks(protected.files["test_bundle"][1])
-    except ProtocolError:
-        return None
+    return not_observed(protected.checks, contract.plan.demands.required_controls, reason)
 
 
 def _refusal(reason: str, *problems: Problem) -> Refusal:
@@ -283,8 +276,8 @@ class _Call:
             self._check_unused(adapter, broker)
             graded = self._settled(adapter, broker)
             return self._told(graded, adapter, broker, identity)
-        except CallMoved as error:
-            raise self._used(str(error)) from None
+        except GradingError as error:
+            raise _refusal("journal-unusable", Problem(str(error))) from None
         finally:
             # The broker first: a job that is given up lets the adapter's step end.
             broker.close()
@@ -347,6 +340,4 @@ class _Call:
                 return grading, files
             reason = graded.rejection or "what it came to isn't what its evidence says now"
         required = self._demands.required_controls
-        return not_observed(_declared(self._protected), required, reason), attestations(
-            manifest, identity, history, None
-        )
+        return not_observed(self._protected.checks, required, reason), attestations(manifest, identity, history, None)

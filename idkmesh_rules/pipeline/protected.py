@@ -11,7 +11,7 @@ from typing import NamedTuple
 from idkmesh_rules.contracts.digest import bytes_digest
 from idkmesh_rules.contracts.schema import shorten
 from idkmesh_rules.errors import Problem, Refusal
-from idkmesh_rules.grading.protocol import MAX_BYTES
+from idkmesh_rules.grading.protocol import MAX_BYTES, ProtocolError, declared_checks, exported_values
 from idkmesh_rules.grading.values import ArtifactRef
 from idkmesh_rules.model.documents import AnyPlan, ProtectedFile
 from idkmesh_rules.model.limits import Limits
@@ -20,9 +20,10 @@ from idkmesh_rules.observe.sovereignty import CandidateRoot, check_control_outsi
 
 
 class Protected(NamedTuple):
-    """The files of a plan: by their place in it (`test_bundle`, `jobs/grader/evaluator/0`), reference and bytes."""
+    """The files of a plan by their place in it (`test_bundle`, `jobs/grader/evaluator/0`), and the names of its checks."""
 
     files: dict[str, tuple[ArtifactRef, bytes]]
+    checks: tuple[str, ...]
 
     def reference(self, place: str) -> ArtifactRef:
         """The reference of the file at a place of the plan."""
@@ -57,7 +58,23 @@ def read_protected(plan: AnyPlan, root: CandidateRoot, limits: Limits, *, reveal
     if problems:
         raise Refusal("protected-invalid", "the plan's own files aren't what it pins", problems=tuple(problems))
     check_control_outside(root, controls, search_limit=limits.link_search_entries)
-    return Protected(found)
+    return Protected(found, _checks(plan, found))
+
+
+def _checks(plan: AnyPlan, found: dict[str, tuple[ArtifactRef, bytes]]) -> tuple[str, ...]:
+    """The names that the test bundle declares; raises Refusal unless schema and fixture have the same and are as they must be."""
+    place = "test_bundle"
+    try:
+        checks = declared_checks(found[place][1])
+        place = "result_schema"
+        if declared_checks(found[place][1]) != checks:
+            raise ProtocolError("it declares other checks than the test bundle, or in another order")
+        place = "fixture"
+        exported_values(found[place][1], checks)
+    except ProtocolError as error:
+        problem = Problem(f"this file is not what the protocol asks for: {error}", plan.document.source, f"/{place}")
+        raise Refusal("protected-invalid", "the plan's own files aren't usable", problems=(problem,)) from None
+    return checks
 
 
 def _read(path: Path, most: int, wrong: Callable[[str], None]) -> ControlFile | None:

@@ -78,6 +78,18 @@ def directory(example: Graded) -> None:
     (example.place / "protected" / "grader" / "run.py").mkdir()
 
 
+def no_protocol(example: Graded) -> None:
+    example.protect("protected/test-bundle.json", b'{"protocol": "cortex.json-equality.v2", "checks": ["empty"]}')
+
+
+def other_checks(example: Graded) -> None:
+    example.protect("protected/result-schema.json", b'{"protocol": "cortex.json-equality.v1", "checks": ["empty"]}')
+
+
+def other_names(example: Graded) -> None:
+    example.protect("protected/expected.json", b'{"protocol": "cortex.json-equality.v1", "values": {"empty": []}}')
+
+
 def control(example: Graded) -> None:
     example.rewrite(lambda plan: plan["required_controls"].append("tamper-proof-clock"))
 
@@ -106,6 +118,9 @@ REFUSALS: dict[str, tuple[Callable[[Graded], None], str, str, str]] = {
     "a protected file is a directory": (directory, "protected-invalid", "/jobs/grader/evaluator/0", "regular file"),
     "a protected file isn't the pinned one": (other_file, "protected-invalid", "/fixture", "has the digest sha256:"),
     "a protected file is too large": (huge_file, "protected-invalid", "/test_bundle", "more than 1048576 bytes"),
+    "a test bundle of another protocol": (no_protocol, "protected-invalid", "/test_bundle", "not of the protocol"),
+    "a result schema of other checks": (other_checks, "protected-invalid", "/result_schema", "other checks"),
+    "expected values of other checks": (other_names, "protected-invalid", "/fixture", "exactly the declared checks"),
     "a control that nobody enforces": (control, "sandbox-unfit", "/required_controls", "tamper-proof-clock"),
     "a runtime that isn't there": (runtime, "sandbox-unfit", "/jobs/grader", "[hidden]"),
     "a command that isn't there": (command, "sandbox-unfit", "/jobs/candidate", "[hidden]"),

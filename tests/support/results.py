@@ -16,7 +16,9 @@ RESULT, FACTS, DECISION = "verification-result.json", "facts.json", "decision.js
 SHIPPED = (ROOT / "policies" / "unified-diff" / "bundle.yaml").read_text()
 FORBIDDEN = FIXTURES / "reject" / "paths-authorized--forbidden-path"
 DECIDED = sorted(
-    path.parent for path in FIXTURES.glob("*/*/expected.json") if path.parent.parent.name not in ("refuse", "patches", "graded")
+    path.parent
+    for path in FIXTURES.glob("*/*/expected.json")
+    if path.parent.parent.name not in ("refuse", "patches", "graded")
 )
 """The fixtures that lead to a decision."""
 
