@@ -66,7 +66,10 @@ class LocalSandbox:
         """See Sandbox. A job that does nothing is run, because only that shows whether namespaces can be had."""
         self._bwrap, self._version = installed(self._asked_for)
         self._filter = compiled()
-        self.runtimes = known_runtimes(self._directories)
+        try:
+            self.runtimes = known_runtimes(self._directories)
+        except GradingError as error:
+            raise SandboxUnavailable(str(error), "give --runtime a root file system that everybody can read") from None
         slot = Slot(self._name, sandbox_uid())
         self._controllers = slot.open()
         self._slot = slot
