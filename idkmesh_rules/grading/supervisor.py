@@ -281,14 +281,26 @@ def _check_registration(registration: Registration) -> None:
         raise GradingError("state probes are not supported")
 
 
+_ENDS = {
+    JobOutcome.SETUP_FAILED: "could not be begun by the sandbox",
+    JobOutcome.SIGNALED: "was ended by a signal",
+    JobOutcome.WALL: "was killed when its wall time was over",
+    JobOutcome.CPU: "took more processor time than it may",
+    JobOutcome.MEMORY: "took more memory than it may",
+    JobOutcome.PIDS: "started more processes than it may",
+    JobOutcome.OUTPUT: "printed more than it may",
+    JobOutcome.EXPORT: "exported more than it may",
+}
+
+
 def _check_job(job: JobSpec, result: JobResult) -> None:
     absent = sorted(set(job.required_controls) - set(result.enforced))
-    if absent:
+    if absent and result.outcome is not JobOutcome.SETUP_FAILED:
         raise _Unusable(State.INVALID, f"the {job.role.value} job ran without {', '.join(absent)}")
     if result.outcome is not JobOutcome.EXITED:
         # What a candidate runs into is its own doing; that a job could not begin, or that the grader failed, is not.
         host = job.role is Role.GRADER or result.outcome is JobOutcome.SETUP_FAILED
-        raise _Unusable(State.MISSING, f"the {job.role.value} job ended otherwise: {result.outcome.value}", host=host)
+        raise _Unusable(State.MISSING, f"the {job.role.value} job {_ENDS[result.outcome]}", host=host)
 
 
 def export_to_grade(job: JobSpec, result: JobResult) -> ArtifactRef | None:

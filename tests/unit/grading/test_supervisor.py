@@ -341,14 +341,21 @@ STATES: dict[str, tuple[bytes | None, bytes | None, dict[str, Any], State, str]]
         SAID,
         {"candidate": {"outcome": JobOutcome.WALL}},
         State.MISSING,
-        "ended otherwise: wall",
+        "was killed when its wall time was over",
     ),
     "the grader never began": (
         GOOD,
         SAID,
         {"grader": {"outcome": JobOutcome.SETUP_FAILED}},
         State.MISSING,
-        "setup_failed",
+        "could not be begun",
+    ),
+    "the candidate never began, so nothing was enforced": (
+        GOOD,
+        SAID,
+        {"candidate": {"outcome": JobOutcome.SETUP_FAILED, "enforced": ()}},
+        State.MISSING,
+        "could not be begun",
     ),
     "a control was not enforced": (
         GOOD,
