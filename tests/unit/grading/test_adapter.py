@@ -142,7 +142,13 @@ def test_what_it_comes_to_is_the_supervisors(host: Host, exported: bytes, said: 
 
 
 UNGRADED: dict[str, tuple[bytes | None, dict[str, Any], State, str, bool]] = {
-    "it ran out of time": (GOOD, {"outcome": JobOutcome.WALL}, State.MISSING, "was killed when its wall time was over", False),
+    "it ran out of time": (
+        GOOD,
+        {"outcome": JobOutcome.WALL},
+        State.MISSING,
+        "was killed when its wall time was over",
+        False,
+    ),
     "it never began": (None, {"outcome": JobOutcome.SETUP_FAILED}, State.MISSING, "could not be begun", True),
     "a control was absent": (GOOD, {"enforced": ()}, State.INVALID, "without network-none, wall-clock", True),
     "it exported nothing": (None, {}, State.MISSING, "the candidate's export isn't there", False),
