@@ -64,6 +64,7 @@ def grade(
     from idkmesh_rules.pipeline.grade import grade as run
     from idkmesh_rules.sandbox.local import LocalSandbox
 
+    printed: list[Path] = []
     return deliver(
         lambda: run(
             work_unit,
@@ -76,10 +77,12 @@ def grade(
             bundle=bundle,
             require_pin=require_pin,
             reveal_hidden=reveal,
+            printed=printed.append,
         ),
         reports,
         output_format,
         quiet=quiet,
+        more=lambda: [f"  printed   {file}" for file in printed],
     )
 
 

@@ -34,7 +34,7 @@ BundleName = Annotated[
 RequirePin = Annotated[bool, typer.Option("--require-pin", help="Refuse a plan that pins no bundle digest.")]
 Reveal = Annotated[bool, typer.Option("--reveal", help="Show a hidden plan's expectations.")]
 ResultDirectory = Annotated[
-    Path, typer.Argument(metavar="OUT", readable=False, help="A directory that `idkrules evaluate` has written.")
+    Path, typer.Argument(metavar="OUT", readable=False, help="A directory that `evaluate` or `grade` has written.")
 ]
 OutputFormat = Annotated[Format, typer.Option("--format", help="How to print the result.")]
 ManifestFile = Annotated[

@@ -1,6 +1,6 @@
 """Delivering what an evaluation came to, whichever verb asked for it: printed, reported, and told by the exit code."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from idkmesh_rules.cli.options import Format
@@ -10,11 +10,21 @@ if TYPE_CHECKING:
     from idkmesh_rules.model.evaluation import Evaluation
 
 
-def deliver(run: "Callable[[], Evaluation]", reports: Reports, output_format: Format, *, quiet: bool) -> int:
-    """Run an evaluation and print what it came to; the exit code is the recommendation's, or that of a refusal."""
+def deliver(
+    run: "Callable[[], Evaluation]",
+    reports: Reports,
+    output_format: Format,
+    *,
+    quiet: bool,
+    more: Callable[[], Sequence[str]] = tuple,
+) -> int:
+    """Run an evaluation and print what it came to; the exit code is the recommendation's, or that of a refusal.
+
+    `more` are lines for a person beside a result that isn't an acceptance.
+    """
     import sys
 
-    from idkmesh_rules.cli.exits import REFUSED, REJECT
+    from idkmesh_rules.cli.exits import ACCEPT, REFUSED, REJECT
     from idkmesh_rules.cli.output import complain, emit, wants_colour
     from idkmesh_rules.errors import Refusal
     from idkmesh_rules.render import text
@@ -34,4 +44,7 @@ def deliver(run: "Callable[[], Evaluation]", reports: Reports, output_format: Fo
         return code
     if output_format is Format.JSON:
         return emit(text.result_json(evaluation), code)
-    return emit(text.evaluation_text(evaluation, colour=wants_colour(sys.stdout)), code)
+    lines = [text.evaluation_text(evaluation, colour=wants_colour(sys.stdout))]
+    if evaluation.exit_code != ACCEPT:
+        lines += more()
+    return emit("\n".join(lines), code)

@@ -113,8 +113,9 @@ def check_sandbox(value: Mapping[str, Any]) -> Iterator[Problem]:
             {each["path"]: f"{place}/{position}/path" for position, each in enumerate(job["evaluator"])}
         )
         for position, each in enumerate(job["evaluator"]):
-            if each["path"] == value["fixture"]["path"]:
-                yield Problem("the expected values are shown to no job", pointer=f"{place}/{position}/path")
+            for field in ("path", "digest"):
+                if each[field] == value["fixture"][field]:
+                    yield Problem("the expected values are shown to no job", pointer=f"{place}/{position}/{field}")
 
 
 def sandbox_demands(value: Mapping[str, Any]) -> SandboxDemands:

@@ -62,12 +62,25 @@ def rotate_broker(directory: Path) -> Identity:
 
 def read_identity(directory: Path) -> Identity:
     """The identity in `directory`, as a host pins it; raises GradingError."""
+    return _identity(directory / IDENTITY_FILE)
+
+
+def retired_identities(directory: Path) -> tuple[Identity, ...]:
+    """The identities that the broker in `directory` had before, in the order of their key ids; raises GradingError."""
     try:
-        value = json.loads((directory / IDENTITY_FILE).read_bytes()[:4096])
+        files = sorted((directory / RETIRED).glob("*.json"))
     except OSError as error:
-        raise GradingError(f"{directory / IDENTITY_FILE} can't be read: {error.strerror}") from None
+        raise GradingError(f"{directory / RETIRED} can't be read: {error.strerror}") from None
+    return tuple(map(_identity, files))
+
+
+def _identity(path: Path) -> Identity:
+    try:
+        value = json.loads(path.read_bytes()[:4096])
+    except OSError as error:
+        raise GradingError(f"{path} can't be read: {error.strerror}") from None
     except (ValueError, RecursionError):
-        raise GradingError(f"{directory / IDENTITY_FILE} is no broker's identity") from None
+        raise GradingError(f"{path} is no broker's identity") from None
     fields = Fields(value, IDENTITY_FILE, Identity._fields)
     identity = Identity(fields.text("name", _NAME_BYTES), fields.digest("key_id"), fields.text("public_key", 64))
     try:
@@ -75,7 +88,7 @@ def read_identity(directory: Path) -> Identity:
     except ValueError:
         raw = b""
     if len(raw) != 32 or key_id_of(raw) != identity.key_id:
-        raise GradingError(f"{directory / IDENTITY_FILE}: key_id is not that of public_key")
+        raise GradingError(f"{path}: key_id is not that of public_key")
     return identity
 
 

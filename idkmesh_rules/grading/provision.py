@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from idkmesh_rules.grading.keys import Identity, init_broker, read_identity, signing_key
+from idkmesh_rules.grading.keys import Identity, init_broker, read_identity, retired_identities, signing_key
 from idkmesh_rules.grading.private import PlaceError, check_able, open_private, synchronize
 from idkmesh_rules.result.directory import rename_without_replacing
 
@@ -22,12 +22,16 @@ _PLACES = ("jobs", "evidence", "calls")
 
 
 class Provision(NamedTuple):
-    """The places of a host's state, all there and private; `identity` and `key` are those of its broker."""
+    """The places of a host's state, all there and private; `identity` and `key` are those of its broker.
+
+    `retired` are the identities that the broker had before its key was rotated; what they signed is still theirs.
+    """
 
     directory: Path
     owner: int
     identity: Identity
     key: bytes
+    retired: tuple[Identity, ...] = ()
 
     @property
     def jobs(self) -> Path:
@@ -62,7 +66,8 @@ def provide(directory: Path) -> Provision:
         synchronize(descriptor)
     finally:
         os.close(descriptor)
-    return Provision(place, owner, read_identity(place / "broker"), signing_key(place / "broker"))
+    broker = place / "broker"
+    return Provision(place, owner, read_identity(broker), signing_key(broker), retired_identities(broker))
 
 
 def _make(place: Path) -> None:

@@ -249,7 +249,8 @@ class Supervisor:
             _check_job(job, result)
         role = job.role
         if export is None:
-            raise _Unusable(State.MISSING, f"the {role.value}'s export isn't there", host=role is Role.GRADER)
+            why = f"the {role.value}'s export isn't there{_ending(result)}"
+            raise _Unusable(State.MISSING, why, host=role is Role.GRADER)
         data = self._bytes(export, f"the {role.value}'s export")
         try:
             return read(data, checks)
@@ -279,6 +280,14 @@ def _check_registration(registration: Registration) -> None:
         raise GradingError(f"the manifest pins another revision of the supervisor than {supervisor_revision()}")
     if manifest.state_probes:
         raise GradingError("state probes are not supported")
+
+
+def _ending(result: JobResult | None) -> str:
+    """How a job ended that exported nothing, for whoever has to find out why."""
+    if result is None:
+        return ""
+    said = f" and {result.stderr.length} bytes on stderr" if result.stderr.length else ""
+    return f": its job ended with exit code {result.exit_code}{said}"
 
 
 _ENDS = {

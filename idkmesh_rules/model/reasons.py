@@ -172,7 +172,7 @@ REFUSALS: Mapping[str, Reason] = {
         Reason(
             "result-unreadable",
             "there is no result directory of this name, or a file of it can't be looked at",
-            "name a directory that `idkrules evaluate` has written, and check its permissions",
+            "name a directory that `idkrules evaluate` or `grade` has written, and check its permissions",
         ),
         Reason(
             "result-tampered",

@@ -88,7 +88,9 @@ def validate(
     require_pin: bool = False,
     reveal_hidden: bool = False,
 ) -> Contract:
-    """Hold WorkUnit, plan and rule bundle against each other before any work is handed out; raises Refusal.
+    """Hold WorkUnit, plan, rule bundle, and the files that a plan pins against each other; raises Refusal.
+
+    For whoever is about to hand out work.
 
     `reveal_hidden` lets the refusal quote a plan that isn't public.
     """
@@ -97,10 +99,15 @@ def validate(
     plan_file = read_control_file(Path(evaluator_plan), "evaluator plan", limits.plan_bytes)
     digests: dict[str, str] = {}
     try:
-        return read_contract(Asked(unit_file, plan_file, bundle, require_pin, reveal_hidden), limits, digests)
+        contract = read_contract(Asked(unit_file, plan_file, bundle, require_pin, reveal_hidden), limits, digests)
+        if BACKENDS[contract.plan.backend].executes:
+            from idkmesh_rules.pipeline.protected import read_protected
+
+            read_protected(contract.plan, limits, reveal=reveal_hidden)
     except Refusal as refusal:
         refusal.digests.update(digests)
         raise
+    return contract
 
 
 def read_contract(asked: Asked, limits: Limits, digests: dict[str, str]) -> Contract:

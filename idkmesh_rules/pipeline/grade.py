@@ -9,6 +9,7 @@ Invariants:
   (design: grading, *Into the rule engine*).
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from idkmesh_rules.errors import Problem, Refusal
 from idkmesh_rules.grading.adapter import CallUncertain, EvaluationAdapter, EvaluationConfig
 from idkmesh_rules.grading.adapter import Evaluation as Graded
 from idkmesh_rules.grading.attestations import attestations, read_attestations
+from idkmesh_rules.grading.authenticity import NotAuthentic
 from idkmesh_rules.grading.evidence import FileRepository
 from idkmesh_rules.grading.keys import Identity
 from idkmesh_rules.grading.observed import not_observed
@@ -35,6 +37,8 @@ from idkmesh_rules.model.evaluation import Evaluation
 from idkmesh_rules.model.grading import Grading
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.model.proof import Recommendation
+from idkmesh_rules.observe.sovereignty import check_control_outside
+from idkmesh_rules.observe.tracked import check_untracked
 from idkmesh_rules.pipeline.backends import BACKENDS
 from idkmesh_rules.pipeline.candidate import Seen, observe_candidate
 from idkmesh_rules.pipeline.conclusion import basis_of, conclude
@@ -42,6 +46,7 @@ from idkmesh_rules.pipeline.contract import Contract
 from idkmesh_rules.pipeline.protected import Protected, read_protected
 from idkmesh_rules.pipeline.run import AnyPath, Clock, Run, utc_now
 from idkmesh_rules.sandbox.broker import LocalBroker
+from idkmesh_rules.sandbox.controls import CONTROLS
 from idkmesh_rules.sandbox.interface import Sandbox, SandboxUnavailable
 
 CANDIDATE = "candidate"
@@ -66,13 +71,13 @@ def grade(
     durable: bool = True,
     require_pin: bool = False,
     reveal_hidden: bool = False,
-    progress: Callable[[str], None] = lambda _phase: None,
+    printed: Callable[[Path], None] = lambda _file: None,
 ) -> Evaluation:
     """Grade a candidate in `sandbox`, which is opened and closed here, and return the decision with all that carries it.
 
     `journal` is the host's private state for grading, made where it isn't there: it remembers what was ever begun, and
-    has to be the same one for the same plan. `progress` is told each phase that the call enters. The other arguments are
-    those of `evaluate`.
+    has to be the same one for the same plan. `printed` is told each file in which the host keeps what a job printed, which is
+    no evidence. The other arguments are those of `evaluate`.
 
     Raises Refusal, and nothing else, when the inputs are wrong or the machine can't do what the plan demands.
     """
@@ -85,13 +90,15 @@ def grade(
             raise _refusal(
                 "control-inside-candidate", Problem("the journal lies inside the candidate root", str(journal))
             )
-        protected = read_protected(contract.plan, root, run.limits, reveal=reveal_hidden)
+        _check_journal_untracked(Path(journal))
+        protected = read_protected(contract.plan, run.limits, reveal=reveal_hidden)
+        check_control_outside(root, protected.controls, search_limit=run.limits.link_search_entries)
         checks = checks_of(contract.plan.backend)
         seen = observe_candidate(root, Path(result_manifest), contract, checks, run.limits, run.digests)
         grading, attested = _not_begun(contract, protected), dict[str, bytes]()
         candidate = _candidate(contract, seen)
         if candidate is not None:
-            call = _Call(contract, protected, candidate, clock, progress, reveal=reveal_hidden)
+            call = _Call(contract, protected, candidate, clock, printed)
             grading, attested = call.graded(Path(journal), sandbox)
         case = seen.case
         assert isinstance(case, GradingCase)
@@ -118,6 +125,18 @@ def _check_sandboxed(contract: Contract) -> None:
         )
 
 
+def _check_journal_untracked(journal: Path) -> None:
+    """A signing key in a repository's history is one that anybody may have."""
+    try:
+        check_untracked(Path(os.path.abspath(journal)))
+    except Refusal as refusal:
+        problems = (
+            Problem("it would lie in a git working tree that does not ignore it", str(journal)),
+            *refusal.problems,
+        )
+        raise _refusal("journal-unusable", *problems) from None
+
+
 def _candidate(contract: Contract, seen: Seen) -> bytes | None:
     """The bytes to run; None where the metadata alone decide, or the candidate can't be read."""
     basis = basis_of(contract, seen, checks_of(contract.plan.backend))
@@ -141,6 +160,22 @@ def _refusal(reason: str, *problems: Problem) -> Refusal:
     return Refusal(reason, message, problems=problems)
 
 
+def _started(config: EvaluationConfig, provision: Provision) -> tuple[EvaluationAdapter, Identity]:
+    """A started adapter that pins the key which signed what the journal retains: today's, or one that was rotated since.
+
+    Raises GradingError, NotAuthentic when it was none of them.
+    """
+    for identity in (provision.identity, *provision.retired):
+        adapter = EvaluationAdapter(config._replace(authenticity=identity.authenticity))
+        try:
+            adapter.start()
+        except NotAuthentic as error:
+            refused = error
+            continue
+        return adapter, identity
+    raise refused
+
+
 class _Call:
     """The grading of one candidate under one plan."""
 
@@ -150,13 +185,10 @@ class _Call:
         protected: Protected,
         candidate: bytes,
         clock: Clock,
-        progress: Callable[[str], None],
-        *,
-        reveal: bool,
+        printed: Callable[[Path], None],
     ) -> None:
         self._contract, self._protected, self._candidate = contract, protected, candidate
-        self._clock, self._progress = clock, progress
-        self._veiled = contract.plan.hidden and not reveal
+        self._clock, self._printed = clock, printed
         self._demands: SandboxDemands = contract.plan.demands
         self.manifest = self._sealed()
 
@@ -204,23 +236,18 @@ class _Call:
     def _check_fit(self, sandbox: Sandbox, journal: Path) -> None:
         source, problems = self._contract.plan.document.source, []
         for control in sorted(set(self._demands.required_controls) - sandbox.controls):
-            problems.append(
-                Problem(
-                    f"{control} is not enforced on this machine",
-                    source,
-                    "/required_controls",
-                    hint=f"enforced are: {', '.join(sorted(sandbox.controls))}",
-                )
+            told = (
+                "is not enforced on this machine"
+                if control in CONTROLS
+                else "is no control that a sandbox could enforce"
             )
+            hint = f"enforced are: {', '.join(sorted(sandbox.controls))}"
+            problems.append(Problem(f"{control} {told}", source, "/required_controls", hint=hint))
         for spec in (self.manifest.candidate, self.manifest.grader):
             try:
                 sandbox.check(spec)
             except GradingError as error:
-                # The message quotes the plan.
-                told, hint = (
-                    ("[hidden] this machine can't run it", "--reveal shows why") if self._veiled else (str(error), None)
-                )
-                problems.append(Problem(told, source, f"/jobs/{spec.role.value}", hint=hint))
+                problems.append(Problem(str(error), source, f"/jobs/{spec.role.value}"))
                 continue
             for path in (journal, Path(source)):
                 if sandbox.shows(spec.runtime, path):
@@ -264,8 +291,7 @@ class _Call:
             config = EvaluationConfig(
                 supervisor, broker, identity.authenticity, repository, _ALLOWANCE, directory, provision.owner, _INTERVAL
             )
-            adapter = EvaluationAdapter(config)
-            adapter.start()
+            adapter, identity = _started(config, provision)
         except NotRegistered:
             broker.close()
             raise self._used("it was made for another candidate, or with other files") from None
@@ -275,6 +301,9 @@ class _Call:
         try:
             self._check_unused(adapter, broker)
             graded = self._settled(adapter, broker)
+            for spec in (self.manifest.candidate, self.manifest.grader):
+                for file in broker.printed(spec.job_id):
+                    self._printed(file)
             return self._told(graded, adapter, broker, identity)
         except GradingError as error:
             raise _refusal("journal-unusable", Problem(str(error))) from None
@@ -304,14 +333,12 @@ class _Call:
         """What the call came to; or how far it is, when nothing moves it any more."""
         manifest = self.manifest
         call_id, jobs = manifest.manifest_id, (manifest.candidate.job_id, manifest.grader.job_id)
-        phase, since = Phase.PLANNED, adapter.passes
         try:
             return adapter.evaluate(call_id, manifest.digest)
         except CallUncertain as pending:
             last = pending
+        phase, since = Phase.PLANNED, adapter.passes
         while True:
-            if last.phase is not phase:
-                self._progress(last.phase.value)
             if last.phase is not phase or any(map(broker.running, jobs)):
                 phase, since = last.phase, adapter.passes
             # Two looks that began when nothing ran any more and changed nothing: it won't change by itself.

@@ -16,7 +16,7 @@ from idkmesh_rules.errors import Refusal
 from idkmesh_rules.model.documents import WorkUnit
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.observe.control import read_control_file
-from idkmesh_rules.sandbox.controls import BY_CONSTRUCTION
+from idkmesh_rules.sandbox.controls import BY_CONSTRUCTION, CONTROLS
 
 DOCUMENTS = {"test_bundle": "test-bundle.json", "result_schema": "result-schema.json", "fixture": "expected.json"}
 PROGRAM = "run.py"
@@ -47,6 +47,11 @@ Missing = Callable[[str, str | None], None]
 def graded_part(grading: Grading, output: Path, unit: WorkUnit, limits: Limits, missing: Missing) -> dict[str, Any]:
     """The plan's fields from `assessment_id` on, for a plan that is going to be written to `output`."""
     directory = Path(os.path.abspath(grading.directory))
+    if not directory.is_dir():
+        missing(f"{grading.directory} is no directory", "it holds the verifier's files: see docs/grading.md")
+        return {}
+    for name in sorted(set(grading.controls) - CONTROLS.keys()):
+        missing(f"there is no control {name}", f"expected some of: {', '.join(CONTROLS)}")
     if Path(os.path.abspath(output)).parent not in (directory, *directory.parents):
         missing(f"{grading.directory} doesn't lie beside or below {output}", "write the plan next to the directory")
         return {}
@@ -113,7 +118,8 @@ class _Pins(NamedTuple):
         return {"path": path.relative_to(self.root).as_posix(), "digest": bytes_digest(data)}
 
     def below(self, name: str) -> Iterator[dict[str, str]]:
-        """Every file below a directory; compiled Python is left out, as it is nobody's source."""
+        """Every file below a directory, but for compiled Python and what begins with a dot, which editors leave there."""
         for path in sorted((self.directory / name).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
+            parts = path.relative_to(self.directory).parts
+            if path.is_file() and not any(part == "__pycache__" or part.startswith(".") for part in parts):
                 yield self.file(path)

@@ -20,6 +20,7 @@ from idkmesh_rules.observe.control import ControlFile, read_control_file
 from idkmesh_rules.pipeline.backends import BACKENDS
 from idkmesh_rules.pipeline.contract import Asked, Contract, read_contract
 from idkmesh_rules.pipeline.graded_plan import Grading, graded_part
+from idkmesh_rules.pipeline.protected import read_protected
 from idkmesh_rules.pipeline.rules import named_bundle
 from idkmesh_rules.pipeline.snapshot import baseline_text
 from idkmesh_rules.result.directory import check_absent
@@ -79,6 +80,8 @@ def new_plan(work_unit: Path, output: Path, demanded: Demanded, limits: Limits |
     text = "".join(_plan_text(value))
     plan_file = ControlFile(output, text.encode(), (0, 0), 1)
     contract = read_contract(Asked(unit_file, plan_file, demanded.bundle, reveal=True), limits, {})
+    if BACKENDS[contract.plan.backend].executes:
+        read_protected(contract.plan, limits, reveal=True)
     publish_file(output, (plan_file.data,))
     return contract
 
@@ -156,7 +159,11 @@ class _Draft:
 
     def _graded(self, grading: Grading) -> dict[str, Any]:
         head = self._head("sandboxed_equality", "0.5", "sandboxed-equality-verifier", "0.1.0", _POLICY)
-        part = graded_part(grading, self._output, self._unit, self._limits, self._missing)
+
+        def missing(message: str, hint: str | None = None) -> None:
+            self.problems.append(Problem(message, hint=hint))
+
+        part = graded_part(grading, self._output, self._unit, self._limits, missing)
         promises = self._promises(None) | {"max_candidate_bytes": self._demanded.max_bytes}
         return head | {"execution_mode": "sandboxed"} | promises | part
 

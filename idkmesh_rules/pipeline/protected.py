@@ -1,7 +1,7 @@
 """The verifier's own files for a grading: found beside the plan, held against their digests, and out of every job's reach.
 
-Invariants: a file is read once, bounded, and is what the plan pins or a Refusal; none lies in the candidate root or in
-what a runtime shows; a hidden plan's paths are told by their place in the plan only.
+Invariants: a file is read once, bounded, and is what the plan pins or a Refusal; a hidden plan's paths are told by their
+place in the plan only.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,14 +16,17 @@ from idkmesh_rules.grading.values import ArtifactRef
 from idkmesh_rules.model.documents import AnyPlan, ProtectedFile
 from idkmesh_rules.model.limits import Limits
 from idkmesh_rules.observe.control import ControlFile, read_control_file
-from idkmesh_rules.observe.sovereignty import CandidateRoot, check_control_outside
 
 
 class Protected(NamedTuple):
-    """The files of a plan by their place in it (`test_bundle`, `jobs/grader/evaluator/0`), and the names of its checks."""
+    """The files of a plan by their place in it (`test_bundle`, `jobs/grader/evaluator/0`), and the names of its checks.
+
+    `controls` are the same files as they were opened, with their places.
+    """
 
     files: dict[str, tuple[ArtifactRef, bytes]]
     checks: tuple[str, ...]
+    controls: tuple[tuple[str, ControlFile], ...]
 
     def reference(self, place: str) -> ArtifactRef:
         """The reference of the file at a place of the plan."""
@@ -35,7 +38,7 @@ class Protected(NamedTuple):
         return tuple([reference for place, (reference, _) in self.files.items() if place.startswith(prefix)])
 
 
-def read_protected(plan: AnyPlan, root: CandidateRoot, limits: Limits, *, reveal: bool) -> Protected:
+def read_protected(plan: AnyPlan, limits: Limits, *, reveal: bool) -> Protected:
     """Read every file that a sandboxed plan names; raises Refusal with all that is wrong with them."""
     beside = Path(plan.document.source).parent
     found: dict[str, tuple[ArtifactRef, bytes]] = {}
@@ -57,8 +60,7 @@ def read_protected(plan: AnyPlan, root: CandidateRoot, limits: Limits, *, reveal
         controls.append((f"file of the plan's /{place}", control))
     if problems:
         raise Refusal("protected-invalid", "the plan's own files aren't what it pins", problems=tuple(problems))
-    check_control_outside(root, controls, search_limit=limits.link_search_entries)
-    return Protected(found, _checks(plan, found))
+    return Protected(found, _checks(plan, found), tuple(controls))
 
 
 def _checks(plan: AnyPlan, found: dict[str, tuple[ArtifactRef, bytes]]) -> tuple[str, ...]:

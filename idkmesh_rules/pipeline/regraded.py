@@ -25,18 +25,19 @@ from idkmesh_rules.pipeline.run import Run, utc_now
 
 
 def graded_differences(record: Record, expect_broker: str | None) -> Iterator[Difference]:
-    """What in a graded record isn't what was sealed, signed and assessed; `expect_broker` is a key id from elsewhere."""
+    """What in a graded record isn't what was sealed, signed and assessed; `expect_broker` is a key id from elsewhere.
+
+    Where nothing is attested nobody has signed anything, and all that a record may say is that nothing is known.
+    """
     try:
         read = _read(record)
     except GradingError as error:
         file, _, message = str(error).partition(": ")
         yield Difference(file, message or str(error))
         return
-    if expect_broker is not None and (read is None or read.key_id != expect_broker):
-        found = None if read is None else read.key_id
-        yield Difference(
-            BROKER_FILE, "this is another broker than the expected one", "/key_id", found, expect_broker, "expected"
-        )
+    if expect_broker is not None and read is not None and read.key_id != expect_broker:
+        message = "this is another broker than the expected one"
+        yield Difference(BROKER_FILE, message, "/key_id", read.key_id, expect_broker, "expected")
     if read is not None:
         yield from _sealed(record, read.manifest)
     expected = _facts(record, _grading(record, read))

@@ -5,6 +5,7 @@ as in any evaluation, over the recorded copies of the inputs.
 """
 
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 from idkmesh_rules._version import __version__
@@ -58,15 +59,20 @@ def replay(
     seen = compare(record, veil, most_findings=limits.findings_per_condition)
     differences, unlooked = list(seen.differences), None
     if _is_graded(record):
-        from idkmesh_rules.pipeline.regraded import graded_differences
+        if record.basis.attestations and find_spec("cryptography") is None:
+            unlooked = (
+                "signatures can't be verified without the package cryptography; pip install 'idkmesh-rules[grading]'"
+            )
+        else:
+            from idkmesh_rules.pipeline.regraded import graded_differences
 
-        differences += graded_differences(record, expect_broker)
+            differences += graded_differences(record, expect_broker)
     if expect_decision is not None and record.decision.digest != expect_decision:
         message = "this is another decision than the one that was expected"
         differences.append(
             Difference("decision.json", message, None, record.decision.digest, expect_decision, "expected")
         )
-    if candidate_root is not None:
+    if candidate_root is not None and unlooked is None:
         try:
             known = {(each.file, each.pointer) for each in differences}
             again = _again(record, Path(candidate_root), limits, veil, revealed=seen.revealed)
@@ -164,7 +170,9 @@ def _foreign(record: Record) -> list[str]:
 
 def _graded_note(record: Record, expect_broker: str | None) -> str:
     if not record.basis.attestations:
-        return "No job was started, and none is started now."
+        return "No job was started, so that nothing is signed, and none is started now."
+    if not any(path.endswith("-result.json") for path in record.basis.attestations):
+        return "No job came to an end that anybody saw, so that no result is signed. Nothing is run again."
     if expect_broker is not None:
         return "The jobs are not run again; what they came to has to be signed by the broker that was expected."
     return (

@@ -71,8 +71,8 @@ def _unwritable(output: Path, why: str) -> Refusal:
 def _exists(output: Path) -> Refusal:
     return Refusal(
         "output-exists",
-        "the output directory exists already",
-        problems=(Problem("evidence is never overwritten", str(output), hint="name a directory that doesn't exist"),),
+        "something stands already where the output is to be written",
+        problems=(Problem("nothing is ever overwritten", str(output), hint="name something that doesn't exist"),),
     )
 
 

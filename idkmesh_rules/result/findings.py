@@ -83,7 +83,7 @@ def findings_of(
         if blamed.value is Truth.FALSE:
             yield from _violations(name, blamed, leaf, store, mask, most)
         else:
-            yield _undecided(name, blamed, leaf)
+            yield _undecided(name, blamed, leaf, store)
 
 
 def escalations_of(
@@ -104,7 +104,7 @@ def escalations_of(
                 )
     elif node.value is Truth.UNKNOWN:
         for undecided in causes(node):
-            yield _undecided("escalate", undecided, leaves[undecided.condition])
+            yield _undecided("escalate", undecided, leaves[undecided.condition], store)
 
 
 def gap_of(label: Label) -> Finding:
@@ -184,9 +184,9 @@ def _shortfall(node: ProofNode, leaf: Leaf) -> str:
     return f"{counted}; {outside}"
 
 
-def _undecided(name: str, node: ProofNode, leaf: Leaf) -> Finding:
+def _undecided(name: str, node: ProofNode, leaf: Leaf, store: FactStore) -> Finding:
     seen = node.leaf
-    why = "an observation that it needs is unknown"
+    why = _first_gap(leaf, store[leaf.kind.name]) or "an observation that it needs is unknown"
     if node.value is Truth.NOT_APPLICABLE:
         why = "nothing of what it speaks of is there"
     elif seen is not None and not seen.complete:
@@ -194,6 +194,20 @@ def _undecided(name: str, node: ProofNode, leaf: Leaf) -> Finding:
     return Finding(
         name, leaf.name, Severity.INFO, Category.OTHER, printable(f"{leaf.name} could not be decided: {why}")
     )
+
+
+def _first_gap(leaf: Leaf, facts: KindFacts) -> str | None:
+    """Why a field that the leaf looks at could not be observed, of the first fact of which that is so.
+
+    A secret field's reason isn't told: which fact has one would tell something of the plan.
+    """
+    fields = [demand.field for demand in (*leaf.where, *leaf.must) if not demand.field.secret]
+    for row in facts.rows:
+        for field in fields:
+            value = row[facts.kind.index[field.name]]
+            if isinstance(value, Unknown):
+                return value.reason
+    return None
 
 
 class Telling:

@@ -80,6 +80,11 @@ class LocalBroker:
         """Whether a job's id is used up."""
         return self._read("receipt", job_id) is not None
 
+    def printed(self, job_id: str) -> tuple[Path, ...]:
+        """The files that hold what a job printed, of those of its streams to which it printed anything."""
+        files = (self._place / memory_name(kind, job_id) for kind in ("stdout", "stderr"))
+        return tuple([each for each in files if each.exists()])
+
     def running(self, job_id: str) -> bool:
         """Whether a job is being run by this process."""
         return job_id in self._running and self._running[job_id].is_alive()

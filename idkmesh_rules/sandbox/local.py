@@ -33,6 +33,7 @@ MOST_OUTPUT = 16 << 20
 """How many bytes of a stream the host is willing to hold, whatever a plan allows."""
 
 MOST_PROCESSES = 1 << 15
+LEAST_MEMORY = 1 << 20
 _BY_CONTROLLER = {
     "memory": frozenset({"memory-total", "scratch-inodes"}),
     "cpu": frozenset({"cpu-total"}),
@@ -144,6 +145,8 @@ class LocalSandbox:
             )
         if len(spec.inputs) + len(spec.evaluator) >= MOST_FILES:
             raise GradingError(f"a job has at most {MOST_FILES - 1} files; pack them into one")
+        if spec.limits.memory_bytes < LEAST_MEMORY:
+            raise GradingError(f"limits.memory_bytes is at least {LEAST_MEMORY} on this machine; nothing runs in less")
         for what, most in (("output_bytes", MOST_OUTPUT), ("processes", MOST_PROCESSES)):
             if getattr(spec.limits, what) > most:
                 raise GradingError(f"limits.{what} is at most {most} on this machine")
@@ -152,9 +155,7 @@ class LocalSandbox:
             f"/evaluator/{each.name}" for each in spec.evaluator
         }
         if program not in given and not runtime.has_program(program, ENVIRONMENT["PATH"]):
-            raise GradingError(
-                f"the command {program!r} is neither in the runtime {spec.runtime} nor a file of the job"
-            )
+            raise GradingError(f"the job's program is neither in the runtime {spec.runtime} nor among the job's files")
 
     def shows(self, runtime: str, path: Path) -> bool:
         """See Sandbox."""

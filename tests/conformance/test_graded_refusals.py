@@ -121,10 +121,20 @@ REFUSALS: dict[str, tuple[Callable[[Graded], None], str, str, str]] = {
     "a test bundle of another protocol": (no_protocol, "protected-invalid", "/test_bundle", "not of the protocol"),
     "a result schema of other checks": (other_checks, "protected-invalid", "/result_schema", "other checks"),
     "expected values of other checks": (other_names, "protected-invalid", "/fixture", "exactly the declared checks"),
-    "a control that nobody enforces": (control, "sandbox-unfit", "/required_controls", "tamper-proof-clock"),
-    "a runtime that isn't there": (runtime, "sandbox-unfit", "/jobs/grader", "[hidden]"),
-    "a command that isn't there": (command, "sandbox-unfit", "/jobs/candidate", "[hidden]"),
-    "more output than a host holds": (output, "sandbox-unfit", "/jobs/candidate", "[hidden]"),
+    "a control that nobody enforces": (
+        control,
+        "sandbox-unfit",
+        "/required_controls",
+        "tamper-proof-clock is no control",
+    ),
+    "a runtime that isn't there": (runtime, "sandbox-unfit", "/jobs/grader", "there is no runtime 'python-2.7' here"),
+    "a command that isn't there": (command, "sandbox-unfit", "/jobs/candidate", "neither in the runtime python3 nor"),
+    "more output than a host holds": (
+        output,
+        "sandbox-unfit",
+        "/jobs/candidate",
+        "limits.output_bytes is at most 16777216",
+    ),
 }
 
 
@@ -137,24 +147,6 @@ def test_a_grading_that_can_not_be_is_refused(example: Graded, tmp_path: Path, n
     told = {problem.pointer: problem.message for problem in refusal.problems}
     assert pointer in told, told
     assert said in told[pointer]
-
-
-REVEALED = {
-    "runtime": (runtime, "there is no runtime 'python-2.7' here; expected one of: system, python3"),
-    "command": (
-        command,
-        "the command '/usr/bin/no-such-program' is neither in the runtime python3 nor a file of the job",
-    ),
-    "output": (output, "limits.output_bytes is at most 16777216 on this machine"),
-}
-
-
-@pytest.mark.parametrize("name", REVEALED)
-def test_a_hidden_plan_is_quoted_only_when_it_is_revealed(example: Graded, tmp_path: Path, name: str) -> None:
-    edit, said = REVEALED[name]
-    edit(example)
-    refusal = refused(example, tmp_path, reveal_hidden=True)
-    assert said in refusal.problems[0].message
 
 
 def test_a_plan_of_metadata_is_for_evaluate(tmp_path: Path) -> None:
@@ -217,6 +209,50 @@ def test_a_state_that_the_runtime_would_show_is_refused(example: Graded, tmp_pat
     assert refusal.reason == "sandbox-unfit"
     assert "could read it" in refusal.problems[0].message
     assert not Path("/usr/lib64/idkrules-journal").exists()
+
+
+def test_a_journal_that_git_would_track_is_refused(example: Graded, tmp_path: Path) -> None:
+    (tmp_path / "repository" / ".git").mkdir(parents=True)
+    refusal = refused(example, tmp_path, journal=tmp_path / "repository" / "state")
+    assert refusal.reason == "journal-unusable"
+    assert "git working tree" in refusal.problems[0].message
+    (tmp_path / "repository" / ".gitignore").write_text("/state/\n")
+    shutil.rmtree(tmp_path / "out")
+    assert idkrules(*example.arguments("honest", tmp_path / "out", tmp_path / "repository" / "state")).returncode == 0
+
+
+def test_what_ended_under_a_key_that_was_rotated_is_answered_still(example: Graded, tmp_path: Path) -> None:
+    needs()
+    assert idkrules(*example.arguments("honest", tmp_path / "first", tmp_path / "journal")).returncode == 0
+    assert idkrules("broker", "init", tmp_path / "journal" / "broker", "--rotate").returncode == 0
+    assert idkrules(*example.arguments("honest", tmp_path / "second", tmp_path / "journal")).returncode == 0
+    for file in ("facts.json", "attestations/broker.json", "attestations/grader-result.json"):
+        assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes()
+    for each in (tmp_path / "journal" / "broker" / "retired").iterdir():
+        each.unlink()
+    refusal = refused(example, tmp_path)
+    assert refusal.reason == "journal-unusable"
+    assert "another key" in str(refusal.problems[0])
+
+
+def test_the_expected_values_are_given_to_no_job_under_any_name(example: Graded, tmp_path: Path) -> None:
+    data = (example.place / "protected" / "expected.json").read_bytes()
+    (example.place / "protected" / "candidate" / "help.json").write_bytes(data)
+    entry = {"path": "protected/candidate/help.json", "digest": builder.sha256(data)}
+    example.rewrite(lambda plan: plan["jobs"]["candidate"]["evaluator"].append(entry))
+    refusal = refused(example, tmp_path, reveal_hidden=True)
+    assert refusal.reason == "document-invalid"
+    assert refusal.problems[0].pointer == "/jobs/candidate/evaluator/2/digest"
+    assert "shown to no job" in refusal.problems[0].message
+
+
+def test_validate_looks_at_the_pinned_files(example: Graded) -> None:
+    fitting = ("validate", "--work-unit", example.place / "work-unit.json", "--evaluator-plan", example.plan)
+    assert idkrules(*fitting).returncode == 0
+    (example.place / "protected" / "expected.json").write_bytes(b"{}")
+    run = idkrules(*fitting)
+    assert run.returncode == 1  # a problem found
+    assert "protected-invalid" in run.stderr
 
 
 def test_a_journal_that_others_reach_is_refused(example: Graded, tmp_path: Path) -> None:

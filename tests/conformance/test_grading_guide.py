@@ -1,6 +1,7 @@
 """The guide to grading is a session that anybody can repeat: each command is run, each output compared."""
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,9 @@ def test_the_guide_can_be_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     needs()
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     monkeypatch.setenv("HOME", str(tmp_path))
-    blocks = re.findall(r"^```console\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
+    blocks = [
+        textwrap.dedent(each) for each in re.findall(r"^ *```console\n(.*?)^ *```", GUIDE, re.MULTILINE | re.DOTALL)
+    ]
     commands = [each for text in blocks for each in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE)]
     assert len(commands) >= 9
     for command, expected in commands:

@@ -173,7 +173,7 @@ def test_what_the_verifier_may_not_read_is_nobodys_fault(closed: str, conditions
         assert lines[0].startswith("insufficient_evidence 3 ")
         if conditions is not None:
             assert lines[0].endswith(str(conditions))
-            assert "an observation that it needs is unknown" in lines[1]
+            assert "the verifier may not read the file" in lines[1]
 
 
 def test_a_failed_condition_beats_an_unknown_one(tmp_path: Path) -> None:

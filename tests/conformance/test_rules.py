@@ -250,6 +250,9 @@ def test_an_escalation_that_cannot_be_decided_asks_for_a_person_too(tmp_path: Pa
     evaluation = bundle.evaluate(bundle=asking, limits=Limits(candidate_bytes=len(builder.PATCH.encode()) + 2))
     assert evaluation.recommendation.value == "escalate"
     assert {(one.condition, one.summary) for one in evaluation.findings} == {
-        ("odd-artifact", "odd-artifact could not be decided: an observation that it needs is unknown"),
+        (
+            "odd-artifact",
+            "odd-artifact could not be decided: the candidate's files have more bytes than the verifier reads",
+        ),
         ("only-known-logs", "only-known-logs holds, and the rules ask for a person then"),
     }

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from idkmesh_rules import Refusal, validate
+from idkmesh_rules.contracts.digest import bytes_digest
+from idkmesh_rules.grading.protocol import PROTOCOL
 from idkmesh_rules.model.documents import SandboxDemands
 from tests.support.bundles import Bundle, make
 from tests.support.command import idkrules
@@ -53,7 +55,25 @@ def sandboxed(draft: Any) -> None:
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Bundle:
-    return make(tmp_path / "case", sandboxed)
+    made = make(tmp_path / "case", sandboxed)
+    checks = json.dumps({"protocol": PROTOCOL, "checks": ["answer"]})
+    values = json.dumps({"protocol": PROTOCOL, "values": {"answer": 42}})
+    files = {
+        "protected/test_bundle.json": checks,
+        "protected/result_schema.json": checks,
+        "protected/fixture.json": values,
+        "grader.py": "pass",
+    }
+    for name, text in files.items():
+        (made.place / name).parent.mkdir(exist_ok=True)
+        (made.place / name).write_text(text)
+
+    def pin(plan: Any) -> None:
+        for each in (plan["test_bundle"], plan["result_schema"], plan["fixture"], *plan["jobs"]["grader"]["evaluator"]):
+            each["digest"] = bytes_digest(files[each["path"]].encode())
+
+    made.rewrite("evaluator-plan.json", pin)
+    return made
 
 
 def test_such_a_plan_is_validated(bundle: Bundle) -> None:

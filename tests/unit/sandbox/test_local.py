@@ -168,12 +168,13 @@ def test_the_controls_are_those_of_the_table(sandbox: LocalSandbox) -> None:
 
 WRONG: dict[str, tuple[JobSpec, str]] = {
     "a runtime that isn't there": (job("/bin/true", runtime="windows"), "there is no runtime 'windows' here"),
-    "a program that isn't there": (job("no-such-program"), "neither in the runtime python3 nor a file of the job"),
+    "a program that isn't there": (job("no-such-program"), "neither in the runtime python3 nor among the job's files"),
     "a directory as program": (job("/usr/lib", runtime="system"), "neither in the runtime"),
     "too many files": (
         python("pass", inputs=tuple(ArtifactRef(f"f{n}", "sha256:" + "0" * 64, 0) for n in range(MOST_FILES))),
         "pack them into one",
     ),
+    "too little memory": (python("pass", limits=ENOUGH._replace(memory_bytes=1000)), "limits.memory_bytes is at least"),
     "too much output": (python("pass", limits=ENOUGH._replace(output_bytes=1 << 40)), "limits.output_bytes"),
     "too many processes": (python("pass", limits=ENOUGH._replace(processes=1 << 40)), "limits.processes"),
 }
