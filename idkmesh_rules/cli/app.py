@@ -59,7 +59,7 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     chosen = {named: VERBS[named]} if named in VERBS and not completing else VERBS
     app = typer.Typer(
         help="Verify what autonomous workers hand over: by rules over facts, never by their claims.",
-        epilog="Exit codes of evaluate: 0 accept, 1 reject, 2 usage, 3 undecided, 4 refused, 5 bug.",
+        epilog="Exit codes of evaluate and grade: 0 accept, 1 reject, 2 usage, 3 undecided, 4 refused, 5 bug.",
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,

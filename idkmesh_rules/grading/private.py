@@ -60,7 +60,8 @@ def _check_ancestor(found: os.stat_result, owner: int, path: Path) -> None:
     if found.st_uid not in (0, owner) or others_write:
         raise PlaceError(
             f"{path}: somebody else can change this directory (uid {found.st_uid}, mode "
-            f"{stat.S_IMODE(found.st_mode):04o}), and so what lies below it; use a path of root's or uid {owner}'s"
+            f"{stat.S_IMODE(found.st_mode):04o}), and so what lies below it; use a path of "
+            + ("root's" if owner == 0 else f"root's or uid {owner}'s")
         )
 
 

@@ -79,7 +79,7 @@ def refusal_junit(refusal: Refusal) -> JUnitSuite:
     kind = Kind.FAILURE if refusal.fault == "worker" else Kind.ERROR
     details = "\n".join(printable(str(problem), 2000) for problem in refusal.problems)
     trouble = Trouble(printable(f"{refusal.reason}: {refusal.message}", 1000), details, kind)
-    return JUnitSuite("idkrules evaluate: refused", (JUnitCase(refusal.reason, "refusal", trouble),))
+    return JUnitSuite("idkrules: refused", (JUnitCase(refusal.reason, "refusal", trouble),))
 
 
 def evaluation_annotations(evaluation: Evaluation) -> str:
