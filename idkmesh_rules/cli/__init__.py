@@ -53,7 +53,10 @@ def _asks_for_help(arguments: list[str]) -> bool:
 
 
 def _terminated(number: int, frame: object) -> None:
-    """End by unwinding, so that whoever has something half-made takes it away."""
+    """End by unwinding, so that whoever has something half-made takes it away; more of the same doesn't disturb that."""
+    with suppress(ValueError):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     raise SystemExit(TERMINATED)
 
 

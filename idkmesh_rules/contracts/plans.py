@@ -107,6 +107,9 @@ def check_sandbox(value: Mapping[str, Any]) -> Iterator[Problem]:
     named = {name: value[name]["path"] for name in ("test_bundle", "result_schema", "fixture")}
     yield from bad_paths({path: f"/{name}/path" for name, path in named.items()})
     for role, job in jobs.items():
+        for position, part in enumerate(job["command"]):
+            if "\0" in part:
+                yield Problem("a command has no zero bytes", pointer=f"/jobs/{role}/command/{position}")
         place = f"/jobs/{role}/evaluator"
         yield from duplicates(job["evaluator"], place, "path")
         yield from bad_paths(

@@ -45,9 +45,12 @@ class Read(NamedTuple):
 
 
 def attestations(
-    manifest: Manifest, identity: Identity, history: Sequence[Record], assessment: Assessment | None
+    manifest: Manifest, identity: Identity, history: Sequence[Record], assessment: Signed | None
 ) -> dict[str, bytes]:
-    """The files of a grading by path, as far as it has come; `history` are the journal's records of the call."""
+    """The files of a grading by path, as far as it has come; `history` are the journal's records of the call.
+
+    `assessment` is what the supervisor made of it, signed by the host with the broker's key.
+    """
     found: dict[str, Any] = {BROKER_FILE: identity._asdict(), MANIFEST_FILE: manifest.as_json()}
     roles = {job.job_id: job.role.value for job in (manifest.candidate, manifest.grader)}
     for record in history:
@@ -55,7 +58,7 @@ def attestations(
             path = f"{ATTESTATIONS}/{roles[record.key]}-{_KINDS[record.kind]}.json"
             found[path] = _envelope(read_signed(record.body))
     if assessment is not None:
-        found[ASSESSMENT_FILE] = assessment.as_json()
+        found[ASSESSMENT_FILE] = _envelope(assessment)
     return {path: canonical_bytes(found[path]) + b"\n" for path in ATTESTATION_FILES if path in found}
 
 
@@ -63,13 +66,19 @@ def read_attestations(files: Mapping[str, bytes]) -> Read:
     """Hold the files of a grading against each other, signatures and all; raises GradingError naming the file."""
     identity = _identity(_value(files, BROKER_FILE))
     broker = Authenticity(identity.name, bytes.fromhex(identity.public_key))
-    manifest = read_manifest(_value(files, MANIFEST_FILE))
+    try:
+        manifest = read_manifest(_value(files, MANIFEST_FILE))
+    except GradingError as error:
+        raise GradingError(f"{MANIFEST_FILE}: {str(error).removeprefix(f'{MANIFEST_FILE}: ')}") from None
     candidate = _result(files, broker, manifest.candidate)
     export = None if candidate is None else export_to_grade(manifest.candidate, candidate)
     grader = None if export is None else _result(files, broker, grader_job(manifest, export))
     if ASSESSMENT_FILE not in files:
         return Read(identity.key_id, manifest, None)
-    assessment = read_assessment(_value(files, ASSESSMENT_FILE))
+    try:
+        assessment = broker.assessment(_opened(_value(files, ASSESSMENT_FILE)), read_assessment)
+    except GradingError as error:
+        raise GradingError(f"{ASSESSMENT_FILE}: {str(error).removeprefix(f'{ASSESSMENT_FILE}: ')}") from None
     _check_bound(assessment, manifest, candidate, grader)
     return Read(identity.key_id, manifest, observed(manifest, assessment, (candidate, grader)))
 
@@ -79,12 +88,14 @@ def _check_bound(
 ) -> None:
     exports = tuple(None if each is None else export_of(each) for each in (candidate, grader))
     wanted = (
+        manifest.manifest_id,
         manifest.digest,
         manifest.candidate.job_id,
         manifest.grader.job_id,
         exports,
     )
     if candidate is None or wanted != (
+        assessment.assessment_id,
         assessment.manifest_digest,
         assessment.candidate_job,
         assessment.grader_job,

@@ -22,6 +22,7 @@ from idkmesh_rules.grading.values import (
 
 RECEIPT_TYPE = "application/vnd.idkmesh.grading.receipt+json; version=1"
 RESULT_TYPE = "application/vnd.idkmesh.grading.result+json; version=1"
+ASSESSMENT_TYPE = "application/vnd.idkmesh.grading.assessment+json; version=1"
 MAX_PAYLOAD = 1 << 20
 
 T = TypeVar("T")
@@ -107,6 +108,10 @@ class Authenticity:
             if getattr(result, name) != wanted:
                 raise NotAuthentic(f"the result's {name} is that of another job")
         return result
+
+    def assessment(self, signed: Signed, read: Callable[[Any], T]) -> T:
+        """The assessment in `signed`, which the host signed with the same key, as `read` makes it; raises NotAuthentic."""
+        return self._opened(signed, ASSESSMENT_TYPE, read)
 
     def _opened(self, signed: Signed, payload_type: str, read: Callable[[Any], T]) -> T:
         from cryptography.exceptions import InvalidSignature

@@ -110,6 +110,8 @@ class FileRepository:
         if known is None:
             with suppress(FileExistsError):  # somebody else put the same bytes meanwhile
                 add_file(at, place, data)
+        else:
+            self.get(reference)  # what has the name may not be what it was
         synchronize(at)  # also what a killed process put is durable from here on
         return reference
 

@@ -76,7 +76,7 @@ def retired_identities(directory: Path) -> tuple[Identity, ...]:
 
 def _identity(path: Path) -> Identity:
     try:
-        value = json.loads(path.read_bytes()[:4096])
+        value = json.loads(_small_file(path)[0])
     except OSError as error:
         raise GradingError(f"{path} can't be read: {error.strerror}") from None
     except (ValueError, RecursionError):
@@ -96,12 +96,7 @@ def signing_key(directory: Path) -> bytes:
     """The raw signing key in `directory`, if it is its owner's alone and fits the identity; raises GradingError."""
     path = directory / KEY_FILE
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            found = os.fstat(descriptor)
-            data = os.read(descriptor, 256)
-        finally:
-            os.close(descriptor)
+        data, found = _small_file(path, os.O_NOFOLLOW)
     except OSError as error:
         raise GradingError(f"{path} can't be read: {error.strerror}") from None
     if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077 or found.st_uid != os.geteuid():
@@ -109,6 +104,15 @@ def signing_key(directory: Path) -> bytes:
     if len(data) != 32 or _public(data) != bytes.fromhex(read_identity(directory).public_key):
         raise GradingError(f"{path} is not the key of {IDENTITY_FILE}; idkrules broker init --rotate makes a new one")
     return data
+
+
+def _small_file(path: Path, flags: int = 0) -> tuple[bytes, os.stat_result]:
+    """The beginning of a file and what it is; raises OSError. A FIFO that nobody writes to isn't waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | flags)
+    try:
+        return os.read(descriptor, 4096), os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _install(directory: Path, name: str) -> Identity:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from idkmesh_rules.checks import checks_of, collect
 from idkmesh_rules.checks.grading import GradingCase
+from idkmesh_rules.contracts.digest import bytes_digest
 from idkmesh_rules.errors import Problem, Refusal
 from idkmesh_rules.grading.observed import not_observed
 from idkmesh_rules.model.evaluation import Evaluation
@@ -29,7 +30,7 @@ from idkmesh_rules.pipeline.candidate import Seen, observe_candidate
 from idkmesh_rules.pipeline.conclusion import basis_of, conclude
 from idkmesh_rules.pipeline.contract import Contract
 from idkmesh_rules.pipeline.graded_call import GradedCall
-from idkmesh_rules.pipeline.protected import read_protected
+from idkmesh_rules.pipeline.protected import Protected, read_protected
 from idkmesh_rules.pipeline.run import AnyPath, Clock, Run, utc_now
 from idkmesh_rules.pipeline.sealing import Sealed, check_fit, refused, sealed
 from idkmesh_rules.sandbox.interface import Sandbox, SandboxUnavailable
@@ -66,14 +67,16 @@ def grade(
     with run.recording():
         root = run.candidate(candidate_root)
         contract = run.contract(root, work_unit, evaluator_plan, bundle, require_pin=require_pin, reveal=reveal_hidden)
-        _check_sandboxed(contract)
-        if root.contains(Path(journal)):
+        _check_sandboxed(contract, run.limits)
+        state = _absolute(journal)
+        if root.contains(state):
             raise refused(
                 "control-inside-candidate", Problem("the journal lies inside the candidate root", str(journal))
             )
-        _check_journal_untracked(Path(journal))
+        _check_journal_untracked(state)
         protected = read_protected(contract.plan, run.limits, reveal=reveal_hidden)
-        check_control_outside(root, protected.controls, search_limit=run.limits.link_search_entries)
+        named = ((f"file of the plan's /{place}", control) for place, control in protected.controls.items())
+        check_control_outside(root, named, search_limit=run.limits.link_search_entries)
         checks = checks_of(contract.plan.backend)
         seen = observe_candidate(root, Path(result_manifest), contract, checks, run.limits, run.digests)
         grading = not_observed(protected.checks, contract.plan.demands.required_controls, NOT_BEGUN)
@@ -81,8 +84,8 @@ def grade(
         candidate = _candidate(contract, seen)
         if candidate is not None:
             asked = sealed(contract.plan, protected, candidate)
-            with _open(sandbox, asked, Path(journal)):
-                grading, attested = GradedCall(asked, sandbox, clock, printed).graded(Path(journal))
+            with _open(sandbox, asked, state, protected):
+                grading, attested = GradedCall(asked, sandbox, clock, printed).graded(state)
         case = seen.case
         assert isinstance(case, GradingCase)
         case = replace(case, grading=grading)
@@ -99,7 +102,7 @@ def grade(
         )
 
 
-def _check_sandboxed(contract: Contract) -> None:
+def _check_sandboxed(contract: Contract, limits: Limits) -> None:
     if not BACKENDS[contract.plan.backend].executes:
         raise Refusal(
             "plan-metadata-only",
@@ -107,11 +110,16 @@ def _check_sandboxed(contract: Contract) -> None:
             problems=(Problem("its execution mode isn't sandboxed", contract.plan.document.source, "/execution_mode"),),
         )
 
+    most = contract.plan.demands.max_candidate_bytes
+    if most > limits.graded_bytes:
+        told = f"it allows candidates of {most} bytes, and one that runs may have {limits.graded_bytes}"
+        raise refused("sandbox-unfit", Problem(told, contract.plan.document.source, "/max_candidate_bytes"))
+
 
 def _check_journal_untracked(journal: Path) -> None:
     """A signing key in a repository's history is one that anybody may have."""
     try:
-        check_untracked(Path(os.path.abspath(journal)))
+        check_untracked(journal)
     except Refusal as refusal:
         problems = (
             Problem("it would lie in a git working tree that does not ignore it", str(journal)),
@@ -120,22 +128,31 @@ def _check_journal_untracked(journal: Path) -> None:
         raise refused("journal-unusable", *problems) from None
 
 
+def _absolute(journal: AnyPath) -> Path:
+    try:
+        return Path(os.path.abspath(journal))
+    except OSError as error:  # a working directory that is gone
+        raise refused("journal-unusable", Problem(error.strerror or str(error), str(journal))) from None
+
+
 def _candidate(contract: Contract, seen: Seen) -> bytes | None:
-    """The bytes to run; None where the metadata alone decide, or the candidate can't be read."""
+    """The bytes to run; None where the metadata alone decide, or the candidate couldn't be read, whole and as observed."""
     basis = basis_of(contract, seen, checks_of(contract.plan.backend))
-    rejected = basis.decide().recommendation is Recommendation.REJECT
-    return None if rejected or seen.crashes else seen.case.candidate.data
+    observed = seen.case.candidate
+    if basis.decide().recommendation is Recommendation.REJECT or seen.crashes or observed.data is None:
+        return None
+    return observed.data if bytes_digest(observed.data) == observed.digest else None
 
 
 @contextmanager
-def _open(sandbox: Sandbox, asked: Sealed, journal: Path) -> Iterator[None]:
+def _open(sandbox: Sandbox, asked: Sealed, journal: Path, protected: Protected) -> Iterator[None]:
     """The sandbox, open and fit for what is asked; raises Refusal before anything was consumed."""
     try:
-        sandbox.open()
-    except SandboxUnavailable as error:
-        raise refused("sandbox-unavailable", Problem(error.what, hint=error.hint)) from None
-    try:
-        check_fit(asked, sandbox, journal)
+        try:
+            sandbox.open()
+        except SandboxUnavailable as error:
+            raise refused("sandbox-unavailable", Problem(error.what, hint=error.hint)) from None
+        check_fit(asked, sandbox, journal, protected)
         yield
     finally:
         sandbox.close()

@@ -152,12 +152,15 @@ class GradedCall:
         if isinstance(outcome, CallUncertain):
             reason = _pending(outcome.phase, broker.fault)
         else:
-            assessment = None if outcome.blocked else outcome.assessment
-            files = attestations(manifest, identity, history, assessment)
+            assessed = None if outcome.blocked else outcome.assessment
+            signed = None if assessed is None else broker.attested(assessed, identity.key_id)
+            files = attestations(manifest, identity, history, signed)
             grading = read_attestations(files).grading
             if grading is not None:
                 return grading, files
-            reason = outcome.rejection or "what it came to isn't what its evidence says now"
+            reason = (
+                outcome.rejection or "what it came to can't be told any more: its evidence or its key was taken away"
+            )
         required = self._asked.plan.demands.required_controls
         files = attestations(manifest, identity, history, None)
         return not_observed(self._asked.checks, required, reason), files

@@ -4,7 +4,7 @@ Invariants: a file is read once, bounded, and is what the plan pins or a Refusal
 place in the plan only.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,12 +21,12 @@ from idkmesh_rules.observe.control import ControlFile, read_control_file
 class Protected(NamedTuple):
     """The files of a plan by their place in it (`test_bundle`, `jobs/grader/evaluator/0`), and the names of its checks.
 
-    `controls` are the same files as they were opened, with their places.
+    `controls` are the same files as they were opened.
     """
 
     files: dict[str, tuple[ArtifactRef, bytes]]
     checks: tuple[str, ...]
-    controls: tuple[tuple[str, ControlFile], ...]
+    controls: Mapping[str, ControlFile]
 
     def reference(self, place: str) -> ArtifactRef:
         """The reference of the file at a place of the plan."""
@@ -42,7 +42,7 @@ def read_protected(plan: AnyPlan, limits: Limits, *, reveal: bool) -> Protected:
     """Read every file that a sandboxed plan names; raises Refusal with all that is wrong with them."""
     beside = Path(plan.document.source).parent
     found: dict[str, tuple[ArtifactRef, bytes]] = {}
-    controls: list[tuple[str, ControlFile]] = []
+    controls: dict[str, ControlFile] = {}
     problems: list[Problem] = []
     for place, file, most in _named(plan, limits):
         quoted = shorten(file.path) if reveal or not plan.hidden else "this file"
@@ -57,10 +57,10 @@ def read_protected(plan: AnyPlan, limits: Limits, *, reveal: bool) -> Protected:
         if digest != file.digest:
             wrong(f"has the digest {digest}, and the plan pins {file.digest}")
         found[place] = ArtifactRef(file.path, digest, len(control.data)), control.data
-        controls.append((f"file of the plan's /{place}", control))
+        controls[place] = control
     if problems:
         raise Refusal("protected-invalid", "the plan's own files aren't what it pins", problems=tuple(problems))
-    return Protected(found, _checks(plan, found), tuple(controls))
+    return Protected(found, _checks(plan, found), controls)
 
 
 def _checks(plan: AnyPlan, found: dict[str, tuple[ArtifactRef, bytes]]) -> tuple[str, ...]:

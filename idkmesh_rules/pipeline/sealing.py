@@ -10,7 +10,7 @@ from typing import NamedTuple
 from idkmesh_rules.contracts.digest import bytes_digest
 from idkmesh_rules.errors import Problem, Refusal
 from idkmesh_rules.grading.protocol import PROTOCOL, supervisor_revision
-from idkmesh_rules.grading.values import ArtifactRef, GradingError, JobLimits, JobSpec, Manifest, Role
+from idkmesh_rules.grading.values import ArtifactRef, GradingError, JobLimits, JobSpec, Manifest, Role, read_manifest
 from idkmesh_rules.model.documents import AnyPlan
 from idkmesh_rules.pipeline.protected import Protected
 from idkmesh_rules.sandbox.controls import CONTROLS
@@ -66,9 +66,14 @@ def sealed(plan: AnyPlan, protected: Protected, candidate: bytes) -> Sealed:
     return Sealed(plan, manifest, ((CANDIDATE, candidate), *files), protected.checks)
 
 
-def check_fit(asked: Sealed, sandbox: Sandbox, journal: Path) -> None:
+def check_fit(asked: Sealed, sandbox: Sandbox, journal: Path, protected: Protected) -> None:
     """Raise Refusal `sandbox-unfit` with all that an open sandbox can't do, or would show, of a grading."""
     source, problems = asked.plan.document.source, []
+    try:
+        # What a result holds of it has to be readable again, and that is found out before anything runs.
+        read_manifest(asked.manifest.as_json())
+    except GradingError as error:
+        problems.append(Problem(str(error), source, "/jobs"))
     for control in sorted(set(asked.plan.demands.required_controls) - sandbox.controls):
         told = (
             "is not enforced on this machine" if control in CONTROLS else "is no control that a sandbox could enforce"
@@ -85,6 +90,10 @@ def check_fit(asked: Sealed, sandbox: Sandbox, journal: Path) -> None:
             if sandbox.shows(spec.runtime, path):
                 told = f"the {spec.role.value} job could read it, as its runtime shows this directory"
                 problems.append(Problem(told, str(path), hint="keep it elsewhere"))
+        for place, control in protected.controls.items():
+            if sandbox.shows(spec.runtime, control.path):
+                told = f"the {spec.role.value} job could read this file, as its runtime shows where it leads"
+                problems.append(Problem(told, source, f"/{place}", hint="make a copy that lies elsewhere"))
     if problems:
         raise refused("sandbox-unfit", *dict.fromkeys(problems))
 

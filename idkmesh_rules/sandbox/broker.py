@@ -8,18 +8,20 @@ Its memory is a private directory: a receipt that is there says that the job's i
 
 import json
 import os
+import stat
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock, Thread
 
-from idkmesh_rules.contracts.digest import bytes_digest, canonical_digest
-from idkmesh_rules.grading.authenticity import RECEIPT_TYPE, RESULT_TYPE, Signed, sign
+from idkmesh_rules.contracts.digest import bytes_digest, canonical_bytes, canonical_digest
+from idkmesh_rules.grading.authenticity import ASSESSMENT_TYPE, RECEIPT_TYPE, RESULT_TYPE, Signed, sign
 from idkmesh_rules.grading.evidence import EvidenceRepository
 from idkmesh_rules.grading.private import add_file, open_private
 from idkmesh_rules.grading.retained import read_signed, signed_as_json
-from idkmesh_rules.grading.supervisor import EXPORT
+from idkmesh_rules.grading.supervisor import EXPORT, Assessment
 from idkmesh_rules.grading.values import (
     ArtifactRef,
     GradingError,
@@ -31,12 +33,14 @@ from idkmesh_rules.grading.values import (
     Usage,
     as_plain,
 )
+from idkmesh_rules.observe.bounded import read_bounded
 from idkmesh_rules.sandbox.interface import Captured, Finished, Sandbox, SandboxFault
 
 _PATIENCE = 0.2
 """How many seconds a question for a result waits for a job that is running, so that nobody has to ask all the time."""
 
-_MOST = 8 << 20
+_MOST = 16 << 20
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class LocalBroker:
@@ -79,6 +83,20 @@ class LocalBroker:
     def accepted(self, job_id: str) -> bool:
         """Whether a job's id is used up."""
         return self._read("receipt", job_id) is not None
+
+    def attested(self, assessment: Assessment, key_id: str) -> Signed | None:
+        """An assessment, signed once for all with this host's key; None where that isn't the key of this id any more."""
+        kept = self._read("assessment", assessment.assessment_id)
+        if kept is not None:
+            signed = read_signed(json.loads(kept))
+            if signed.payload == canonical_bytes(assessment.as_json()):
+                return signed
+        if key_id != self._key_id:
+            return None
+        signed = sign(self._key, ASSESSMENT_TYPE, assessment.as_json())
+        with suppress(FileExistsError):
+            self._add("assessment", assessment.assessment_id, _message(signed))
+        return signed
 
     def printed(self, job_id: str) -> tuple[Path, ...]:
         """The files that hold what a job printed, of those of its streams to which it printed anything."""
@@ -186,16 +204,19 @@ class LocalBroker:
         add_file(self._memory(), memory_name(kind, job_id), data)
 
     def _read(self, kind: str, job_id: str) -> bytes | None:
+        name = memory_name(kind, job_id)
         try:
-            descriptor = os.open(
-                memory_name(kind, job_id), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._memory()
-            )
+            descriptor = os.open(name, _READ, dir_fd=self._memory())
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise GradingError(f"the broker's memory can't be read: {error.strerror}") from None
-        with os.fdopen(descriptor, "rb") as stream:
-            return stream.read(_MOST)
+            raise GradingError(f"the broker's memory can't be read: {name}: {error.strerror}") from None
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise GradingError(f"the broker's memory can't be read: {name} is no file")
+            return read_bounded(descriptor, os.fstat(descriptor).st_size, _MOST)
+        finally:
+            os.close(descriptor)
 
     def _memory(self) -> int:
         if self._at is None:

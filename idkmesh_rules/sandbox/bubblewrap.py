@@ -104,8 +104,11 @@ def sandbox_uid() -> int:
     if os.geteuid() != 0:
         return os.geteuid()
     drawn = int.from_bytes(os.urandom(3))
-    with open("/proc/self/uid_map", encoding="ascii") as stream:
-        mapped = [tuple(map(int, line.split())) for line in stream]
+    try:
+        with open("/proc/self/uid_map", encoding="ascii") as stream:
+            mapped = [tuple(map(int, line.split())) for line in stream]
+    except OSError as error:
+        raise SandboxUnavailable(f"/proc can't be read: {error.strerror}", "mount it") from None
     for uid in (0x70000000 + drawn, 61184 + drawn % 4336):
         if any(first <= uid < first + count for first, _outside, count in mapped):
             return uid

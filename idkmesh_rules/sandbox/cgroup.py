@@ -36,23 +36,28 @@ _END_SECONDS, _LOOK_SECONDS = 10.0, 0.01
 
 class Before(NamedTuple):
     """What a slot's groups had counted before a job: bytes in use, and at a peak that can't be forgotten; nanoseconds,
-    kills for memory, refused processes.
+    kills for memory, how often the limit was reached, refused processes.
     """
 
     memory: int
     peak: int
     cpu: int
     kills: int
+    reached: int
     refused: int
 
 
 class Used(NamedTuple):
-    """What a job took: bytes at its peak and nanoseconds, None where not measured; and whether it ran into a ceiling."""
+    """What a job took: bytes at its peak and nanoseconds, None where not measured; and whether it ran into a ceiling.
+
+    `starved` says that something of it was killed for memory below its own ceiling: it was the host's that was reached.
+    """
 
     peak: int | None
     cpu: int | None
     out_of_memory: bool
     out_of_processes: bool
+    starved: bool = False
 
 
 class Place(NamedTuple):
@@ -75,14 +80,16 @@ class Groups:
         self._places: dict[str, Place] = {}
         self._made: list[Path] = []
         self._peak_file: int | None = None
+        # Hosts in other process namespaces have the same numbers, and nobody's job may count as another's.
+        own = f"{_PREFIX}{os.getpid()}-{name}-{os.urandom(4).hex()}"
         for controller, parent in (_parents() if parents is None else parents).items():
             _sweep(parent.directory)
-            place = Place(parent.directory / f"{_PREFIX}{os.getpid()}-{name}", parent.unified)
-            try:
-                place.directory.mkdir(exist_ok=True)
-            except OSError:
-                continue
+            place = Place(parent.directory / own, parent.unified)
             if place.directory not in self._made:
+                try:
+                    place.directory.mkdir()
+                except OSError:
+                    continue
                 self._made.append(place.directory)
             self._places[controller] = place
         self._settle()
@@ -119,18 +126,20 @@ class Groups:
             there = int(self._text("pids", "pids.current"))
             if not self._bound_processes(there + processes):
                 raise OSError(0, "the process limit of the control group doesn't hold")
-        return Before(base, self._old_peak(), self.cpu() or 0, self._kills(), self._refused())
+        return Before(base, self._old_peak(), self.cpu() or 0, self._kills(), self._reached(), self._refused())
 
     def used(self, before: Before) -> Used:
         """What was taken since `begin`."""
         peak, cpu = self._peak(), self.cpu()
         if peak is not None and peak <= before.peak:
             peak = None  # this job's is hidden below an earlier one's
+        killed, reached = self._kills() > before.kills, self._reached() > before.reached
         return Used(
             None if peak is None else max(peak - before.memory, 0),
             None if cpu is None else cpu - before.cpu,
-            self._kills() > before.kills,
+            killed and reached,
             self._refused() > before.refused,
+            killed and not reached,
         )
 
     def cpu(self) -> int | None:
@@ -159,16 +168,17 @@ class Groups:
 
     def _bound_memory(self, most: int) -> bool:
         directory, names = self._places["memory"].directory, self._places["memory"].names
-        unified = self._places["memory"].unified
-        # Version 1 counts swap on top of memory, and that limit may never be below the other. Not every kernel counts it.
+        unified, page = self._places["memory"].unified, os.sysconf("SC_PAGE_SIZE")
+        # Version 1 counts swap on top of memory, and that limit may never be below the other; it is a page above, so that
+        # it is memory's own that is met, and counted. Not every kernel counts swap.
         with suppress(OSError):
             (directory / names["swap"]).write_text("0" if unified else str(1 << 62))
         (directory / names["limit"]).write_text(str(most))
         if not unified:
             with suppress(OSError):
-                (directory / names["swap"]).write_text(str(most))
+                (directory / names["swap"]).write_text(str(most + page))
         # The kernel rounds down to whole pages.
-        return most - os.sysconf("SC_PAGE_SIZE") < int((directory / names["limit"]).read_text()) <= most
+        return most - page < int((directory / names["limit"]).read_text()) <= most
 
     def _bound_processes(self, most: int) -> bool:
         (self._places["pids"].directory / "pids.max").write_text(str(most))
@@ -178,6 +188,15 @@ class Groups:
         if "memory" not in self._places:
             return 0
         return _field(self._text("memory", self._places["memory"].names["events"]), "oom_kill")
+
+    def _reached(self) -> int:
+        """How often the group's own limit of memory was reached, whatever was reached above it."""
+        if "memory" not in self._places:
+            return 0
+        place = self._places["memory"]
+        if place.unified:
+            return _field(self._text("memory", place.names["events"]), "max")
+        return int(self._text("memory", "memory.failcnt"))
 
     def _refused(self) -> int:
         return _field(self._text("pids", "pids.events"), "max") if "pids" in self._places else 0

@@ -9,7 +9,7 @@ import fcntl
 import os
 from errno import EBUSY
 
-from idkmesh_rules.sandbox.interface import Captured, SandboxFault
+from idkmesh_rules.sandbox.interface import Captured
 
 
 def memory_file(name: str, data: bytes) -> int:
@@ -48,15 +48,15 @@ class Export:
         os.close(self.descriptor)
 
     def read(self) -> tuple[bytes | None, bool]:
-        """The exported bytes, None when there are none; and whether there are more than allowed.
+        """The exported bytes, None when there are none; and whether they are more than allowed, or could still change.
 
-        Raises SandboxFault while anybody could still change them.
+        Of a job that has ended, only what it left in the kernel on purpose can hold them: a pipe in a socket's queue, say.
         """
         try:
             fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
         except OSError as error:
             if error.errno == EBUSY:
-                raise SandboxFault("the export is still mapped by somebody who can write to it") from None
+                return None, True
             # The job itself has sealed it against further seals; all of its processes are gone.
         data = os.pread(self.descriptor, export_size(self._limit), 0).rstrip(b"\0")
         return data or None, len(data) > self._limit

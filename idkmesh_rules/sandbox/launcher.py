@@ -8,7 +8,7 @@ value and no evaluator file but as descriptors that it passes on. Invariants:
   with it, the kernel ends every process of the job (pid_namespaces(7)).
 
 Messages, one per packet: the host sends `run` with descriptors, the first of which holds the job as JSON, or `kill`; the
-launcher answers `ready` once, and a JSON object when a job has ended.
+launcher answers `ready` once, `begun` with the descriptor of a job's first process, and a JSON object when a job has ended.
 """
 
 import array
@@ -132,6 +132,7 @@ def _watched(channel: socket.socket, process: int, status_in: int, block_out: in
             _check_parent(first, process)
             for name, bound in limits.items():
                 _limit(first, getattr(resource, name), bound)
+            _hand_over(channel, job)
             os.write(block_out, b"1")
     except (ProcessLookupError, BrokenPipeError):
         pass  # it ended meanwhile, which its status tells
@@ -154,6 +155,11 @@ def _watched(channel: socket.socket, process: int, status_in: int, block_out: in
         "seconds": usage.ru_utime + usage.ru_stime,
         "error": fault,
     }
+
+
+def _hand_over(channel: socket.socket, job: int) -> None:
+    """Give the host the descriptor of the job's first process, so that it can end the job when this process can't."""
+    channel.sendmsg([b"begun"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", (job,)))])
 
 
 def _limit(process: int, name: int, bound: int) -> None:

@@ -3,11 +3,12 @@
 Invariant: what isn't enforced for a job isn't among its controls (design: grading, *Local broker*).
 """
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from idkmesh_rules.contracts.digest import bytes_digest, canonical_digest
+from idkmesh_rules.contracts.digest import bytes_digest
 from idkmesh_rules.grading.values import GradingError, JobLimits, JobOutcome, JobSpec
 from idkmesh_rules.sandbox.bubblewrap import (
     ENVIRONMENT,
@@ -61,6 +62,7 @@ class LocalSandbox:
         self._slot: Slot | None = None
         self._bwrap, self._version, self._filter = "", "", b""
         self._controllers: frozenset[str] = frozenset()
+        self._policy = ""
         self.runtimes: Mapping[str, Runtime] = {}
 
     def open(self) -> None:
@@ -71,10 +73,10 @@ class LocalSandbox:
             self.runtimes = known_runtimes(self._directories)
         except GradingError as error:
             raise SandboxUnavailable(str(error), "give --runtime a root file system that everybody can read") from None
-        slot = Slot(self._name, sandbox_uid())
-        self._controllers = slot.open()
-        self._slot = slot
+        self._slot = Slot(self._name, sandbox_uid())
         try:
+            self._controllers = self._slot.open()
+            self._policy = self._policy_digest()
             self._try()
         except BaseException:
             self.close()
@@ -115,6 +117,9 @@ class LocalSandbox:
     @property
     def policy_digest(self) -> str:
         """See Sandbox."""
+        return self._policy
+
+    def _policy_digest(self) -> str:
         policy = {
             "bubblewrap": self._version,
             "controllers": sorted(self._controllers),
@@ -129,7 +134,8 @@ class LocalSandbox:
                 for name, runtime in self.runtimes.items()
             },
         }
-        return canonical_digest(policy)
+        # Paths of a runtime may be no text, so that they are spelled in ASCII.
+        return bytes_digest(json.dumps(policy, sort_keys=True).encode("ascii"))
 
     @property
     def seccomp_digest(self) -> str:
@@ -151,11 +157,12 @@ class LocalSandbox:
             if getattr(spec.limits, what) > most:
                 raise GradingError(f"limits.{what} is at most {most} on this machine")
         program = spec.command[0]
-        given = {f"/inputs/{each.name}" for each in spec.inputs} | {
-            f"/evaluator/{each.name}" for each in spec.evaluator
-        }
+        # Not of its inputs: a candidate that can't be executed would look like a sandbox that can't be set up.
+        given = {f"/evaluator/{each.name}" for each in spec.evaluator}
         if program not in given and not runtime.has_program(program, ENVIRONMENT["PATH"]):
-            raise GradingError(f"the job's program is neither in the runtime {spec.runtime} nor among the job's files")
+            raise GradingError(
+                f"the job's program is neither in the runtime {spec.runtime} nor among its evaluator files"
+            )
 
     def shows(self, runtime: str, path: Path) -> bool:
         """See Sandbox."""
@@ -171,10 +178,25 @@ class LocalSandbox:
     ) -> Finished:
         if self._slot is None:
             raise SandboxFault("the sandbox isn't open")
-        export, opened = Export(limits.export_bytes), [memory_file("filter", self._filter)]
-        nothing = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
-        opened.append(nothing)
         try:
+            return self._with_files(self._slot, runtime, command, limits, files)
+        except OSError as error:
+            raise SandboxFault(f"the job's files can't be handed over: {error.strerror or error}") from None
+
+    def _with_files(
+        self,
+        slot: Slot,
+        runtime: Runtime,
+        command: tuple[str, ...],
+        limits: JobLimits,
+        files: Mapping[str, bytes],
+    ) -> Finished:
+        export = Export(limits.export_bytes)
+        opened: list[int] = []
+        try:
+            opened.append(memory_file("filter", self._filter))
+            nothing = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+            opened.append(nothing)
             given = {0: nothing, EXPORT: export.descriptor, FILTER: opened[0]}
             for number, data in enumerate(files.values(), FIRST_FILE):
                 opened.append(memory_file("file", data))
@@ -182,7 +204,7 @@ class LocalSandbox:
             scratch = min(limits.memory_bytes, MOST_SCRATCH)
             argv = call(self._bwrap, walls(runtime, scratch), tuple(files), command)
             copied = sum(map(len, files.values()))
-            ended = self._slot.run(Call(argv, given, self._rlimits(limits), copied), limits)
+            ended = slot.run(Call(argv, given, self._rlimits(limits), copied), limits)
             exported, oversize = export.read()
         finally:
             for each in (export.descriptor, *opened):

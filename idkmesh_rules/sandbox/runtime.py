@@ -84,11 +84,15 @@ def directory_runtime(name: str, root: Path) -> Runtime:
     """A directory that holds a root file system, as a runtime; raises GradingError when it can't be one."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", name):
         raise GradingError("a runtime's name has 1 to 64 of a-z, 0-9, dot, underscore and dash")
-    real = Path(os.path.realpath(root))
-    if not real.is_dir() or not reachable(real):
+    try:
+        real = Path(os.path.realpath(root))
+        entries = sorted(real.iterdir()) if real.is_dir() and reachable(real) else None
+    except OSError as error:
+        raise GradingError(f"{root} can't be looked at: {error.strerror}") from None
+    if entries is None:
         raise GradingError(f"{root} is no directory that an unprivileged user can reach")
     mounts, links = [], []
-    for entry in sorted(real.iterdir()):
+    for entry in entries:
         target = f"/{entry.name}"
         if target in _RESERVED:
             continue

@@ -11,6 +11,7 @@ import array
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -26,15 +27,19 @@ from idkmesh_rules.sandbox.channels import Stream, memory_file
 from idkmesh_rules.sandbox.interface import Captured, SandboxFault, SandboxUnavailable
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
-_READY_SECONDS, _END_SECONDS = 10.0, 10.0
+_READY_SECONDS, _END_SECONDS, _END_LOOK_SECONDS = 10.0, 10.0, 0.002
 _LOOK_SECONDS = 0.02
 """How often processor time and memory are looked at while a job runs; it may exceed them for so long."""
+
+_PAUSE_SECONDS = 1.0
+"""A pause between two looks that only a host that stands still can make."""
 
 _OWN_PROCESSES = 1
 _OWN_BYTES = 4 << 20
 """What bubblewrap takes beside the job: its monitor, and what setting up costs."""
 
 _SIGNALED = 128
+_ROOM = socket.CMSG_SPACE(4)
 
 
 class Call(NamedTuple):
@@ -122,14 +127,23 @@ class Slot:
             self._channel.close()  # the launcher sees this, kills its job and goes
             self._channel = None
         if self._process is not None:
-            try:
-                self._process.wait(_END_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            last = time.monotonic() + _END_SECONDS
+            while not self._exited() and time.monotonic() < last:
+                time.sleep(_END_LOOK_SECONDS)
+            # A bubblewrap that was started in the launcher's last moment doesn't know that it has no parent any more. It is
+            # in the launcher's process group still, whose number nobody else can have before the launcher is waited for.
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.kill()
+            self._process.wait()
+            _wait_for_group(self._process.pid)
             self._process = None
         if self._groups is not None:
             self._groups.kill()
+
+    def _exited(self) -> bool:
+        assert self._process is not None
+        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def run(self, call: Call, limits: JobLimits) -> Ended:
         """Run a job to its end; raises SandboxFault when nobody can say what became of it."""
@@ -146,7 +160,7 @@ class Slot:
                 stream.close()
 
     def _ended(self, call: Call, limits: JobLimits, streams: tuple[Stream, Stream]) -> Ended:
-        if self._process is None or self._process.poll() is not None:
+        if self._process is None or self._exited():
             self._end()  # it ended between two jobs, which whoever may kill it can bring about at any time
             self.open()
         assert self._channel is not None
@@ -156,13 +170,21 @@ class Slot:
         before = groups.begin(memory, processes)
         watch = _Watch(self._channel, groups, before, streams, limits)
         self._ask(call, streams)
-        told = watch.until_end()
-        if told is None:
-            # When memory runs out, the kernel may choose the launcher; the next job gets another one.
-            self._end()
+        try:
+            told = watch.until_end()
+            if told is None:
+                # When memory runs out, the kernel may choose the launcher; the next job gets another one.
+                self._end()
+                watch.end()
+        finally:
+            watch.close()
         used = groups.used(before)
         for stream in streams:
             stream.drain()
+        if used.starved:
+            raise SandboxFault("the host ran out of memory while the job was below its ceiling")
+        if watch.paused:
+            raise SandboxFault("the host stood still while the job's wall time passed")
         over = watch.over or _ceiling(used, limits)
         if over is None and any(stream.truncated for stream in streams):
             over = JobOutcome.OUTPUT  # printed in the last moment, and seen only now
@@ -191,6 +213,17 @@ class Slot:
                 stream.close_end()
 
 
+def _wait_for_group(number: int) -> None:
+    """Wait until a process group that was killed has nobody in it."""
+    last = time.monotonic() + _END_SECONDS
+    while time.monotonic() < last:
+        try:
+            os.killpg(number, 0)
+        except OSError:
+            return
+        time.sleep(_END_LOOK_SECONDS)
+
+
 class _Watch:
     """The watch over one job: reads what it prints, and has it killed when it exceeds a ceiling, which `over` names."""
 
@@ -205,25 +238,31 @@ class _Watch:
         self._channel, self._groups, self._before = channel, groups, before
         self._streams, self._limits = {each.descriptor: each for each in streams}, limits
         self.over: JobOutcome | None = None
+        self.paused = False
         self.seconds = 0.0
+        self._job: int | None = None
 
     def until_end(self) -> dict[str, Any] | None:
         """What the launcher tells of the job's end; None when it went away or doesn't answer."""
         poll = select.poll()
         for number in (self._channel.fileno(), *self._streams):
             poll.register(number, select.POLLIN)
-        began = looked = time.monotonic()
+        began = looked = now = time.monotonic()
         last = began + self._limits.wall_seconds
         while True:
             for number, _events in poll.poll(max(0.0, min(_LOOK_SECONDS, last - time.monotonic())) * 1000):
                 if number == self._channel.fileno():
+                    said = self._said()
+                    if said == b"begun":
+                        continue
                     self.seconds = time.monotonic() - began
-                    return self._told()
+                    told: dict[str, Any] | None = json.loads(said) if said else None
+                    return told
                 stream = self._streams[number]
                 stream.read()
                 if not stream.open:
                     poll.unregister(number)
-            now = time.monotonic()
+            previous, now = now, time.monotonic()
             if self.over is not None:
                 if now >= last:
                     self.seconds = now - began
@@ -233,6 +272,8 @@ class _Watch:
                 self.over = JobOutcome.OUTPUT
             elif now >= last:
                 self.over = JobOutcome.WALL
+                # Looked at so rarely, the job had no chance to use its time either.
+                self.paused = now - previous > _PAUSE_SECONDS
             elif now >= looked + _LOOK_SECONDS:
                 looked = now
                 self.over = _ceiling(self._groups.used(self._before), self._limits)
@@ -241,13 +282,33 @@ class _Watch:
                     self._channel.send(b"kill")
                 last = now + _END_SECONDS
 
-    def _told(self) -> dict[str, Any] | None:
+    def _said(self) -> bytes:
+        """The launcher's next message; empty when it is gone. With the job's beginning comes its first process."""
         try:
-            said = self._channel.recv(1 << 16)
+            said, ancillary, _flags, _address = self._channel.recvmsg(1 << 16, _ROOM, socket.MSG_CMSG_CLOEXEC)
         except ConnectionResetError:  # it ended without having read what it was told
-            return None
-        told: dict[str, Any] | None = json.loads(said) if said else None
-        return told
+            return b""
+        for level, kind, data in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                (self._job,) = array.array("i", data)
+        return said
+
+    def end(self) -> None:
+        """Kill the job's first process, if it is known, and wait until it and so all others are gone."""
+        if self._job is None:
+            return
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._job, signal.SIGKILL)
+        poll = select.poll()
+        poll.register(self._job, select.POLLIN)
+        if not poll.poll(_END_SECONDS * 1000):
+            raise SandboxFault("a job that was killed doesn't end")
+
+    def close(self) -> None:
+        """Let go of the job's first process."""
+        if self._job is not None:
+            os.close(self._job)
+            self._job = None
 
 
 def _ceiling(used: Used, limits: JobLimits) -> JobOutcome | None:

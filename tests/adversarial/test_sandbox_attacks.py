@@ -14,13 +14,14 @@ import pytest
 
 from idkmesh_rules.sandbox.controls import BY_CONSTRUCTION
 from idkmesh_rules.sandbox.interface import SandboxUnavailable
+from tests.adversarial.attacks.attack import SUPERVISOR
+from tests.adversarial.attacks.stage import BY_GROUPS, Stage
 from tests.adversarial.sandbox_attacks import (
     ABSENT,
     ATTACKS,
     HELD,
     ITEMS,
     NOT_APPLICABLE,
-    SUPERVISOR,
     Elsewhere,
     Row,
     as_unprivileged,
@@ -28,7 +29,6 @@ from tests.adversarial.sandbox_attacks import (
     played,
     staged,
 )
-from tests.adversarial.sandbox_stage import BY_GROUPS, Stage
 from tests.support.places import ROOT
 
 

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from idkmesh_rules.contracts.digest import bytes_digest, canonical_bytes
-from idkmesh_rules.grading.authenticity import RECEIPT_TYPE, RESULT_TYPE, key_id_of, sign
+from idkmesh_rules.grading.authenticity import ASSESSMENT_TYPE, RECEIPT_TYPE, RESULT_TYPE, key_id_of, sign
 from idkmesh_rules.pipeline.replay import replay
 from tests.support.command import idkrules
 from tests.support.graded import Graded, needs
@@ -54,13 +54,16 @@ def mend(place: Path, name: str, data: bytes | None) -> None:
     path.write_bytes(canonical_bytes(value) + b"\n")
 
 
-def resigned(place: Path, kind: str, role: str, edit: Callable[[Any], Any], key: bytes) -> None:
+TYPES = {"receipt": RECEIPT_TYPE, "result": RESULT_TYPE, "assessment": ASSESSMENT_TYPE}
+
+
+def resigned(place: Path, kind: str, role: str | None, edit: Callable[[Any], Any], key: bytes) -> None:
     """Change what a message says and sign it with another key."""
-    name = f"attestations/{role}-{kind}.json"
+    name = f"attestations/{kind}.json" if role is None else f"attestations/{role}-{kind}.json"
     value = json.loads((place / name).read_bytes())
     payload = json.loads(b64decode(value["payload"]))
     edit(payload)
-    signed = sign(key, RECEIPT_TYPE if kind == "receipt" else RESULT_TYPE, payload)
+    signed = sign(key, TYPES[kind], payload)
 
     def put(envelope: Any) -> None:
         envelope["payload"] = b64encode(signed.payload).decode()
@@ -117,8 +120,21 @@ def edited(name: str, edit: Callable[[Any], Any]) -> Callable[[Path], None]:
     return lambda place: rewrite(place, f"attestations/{name}.json", edit)
 
 
-def claimed(value: Any) -> None:
+def doubt(value: Any) -> None:
     value["state"], value["reason"] = "failed", "it was not"
+
+
+def claimed(place: Path) -> None:
+    def edit(envelope: Any) -> None:
+        said = json.loads(b64decode(envelope["payload"]))
+        doubt(said)
+        envelope["payload"] = b64encode(canonical_bytes(said)).decode()
+
+    rewrite(place, "attestations/assessment.json", edit)
+
+
+def claimed_by_somebody(place: Path) -> None:
+    resigned(place, "assessment", None, doubt, FOREIGN)
 
 
 def not_canonical(place: Path) -> None:
@@ -139,11 +155,8 @@ TAMPERINGS: dict[str, tuple[Callable[[Path], None], str]] = {
     "the sealed manifest taken away": (gone("manifest"), "attestations/manifest.json"),
     "the broker taken away": (gone("broker"), "attestations/broker.json"),
     "every attestation taken away": (all_gone, "facts.json"),
-    "another assessment": (edited("assessment", claimed), "facts.json"),
-    "an assessment of another manifest": (
-        edited("assessment", lambda value: value.update(manifest_digest=bytes_digest(b"x"))),
-        "attestations/assessment.json",
-    ),
+    "another assessment, unsigned": (claimed, "attestations/assessment.json"),
+    "another assessment, signed by another key": (claimed_by_somebody, "attestations/assessment.json"),
     "an assessment in other bytes": (not_canonical, "attestations/assessment.json"),
     "a manifest with another command": (
         edited("manifest", lambda value: value["candidate"].update(command=["/bin/true"])),
@@ -213,6 +226,7 @@ def test_a_forger_with_a_key_of_his_own_is_told_by_the_key(result: Path) -> None
 
         resigned(result, "receipt", role, own, FOREIGN)
         resigned(result, "result", role, own, FOREIGN)
+    resigned(result, "assessment", None, lambda said: None, FOREIGN)
     identity = {"name": "local", "key_id": key_id_of(public), "public_key": public.hex()}
     rewrite(result, "attestations/broker.json", lambda value: value.update(identity))
     assert replay(result).consistent

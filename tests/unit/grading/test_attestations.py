@@ -1,7 +1,7 @@
 """The files that an auditor gets of a grading: what follows from them, and everything that they must not be."""
 
 import json
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +9,7 @@ import pytest
 
 from idkmesh_rules.contracts.digest import bytes_digest, canonical_bytes
 from idkmesh_rules.grading.attestations import ASSESSMENT_FILE, BROKER_FILE, attestations, read_attestations
-from idkmesh_rules.grading.authenticity import Signed, key_id_of
+from idkmesh_rules.grading.authenticity import ASSESSMENT_TYPE, Signed, key_id_of, sign
 from idkmesh_rules.grading.broker import grader_job
 from idkmesh_rules.grading.evidence import SqliteRepository
 from idkmesh_rules.grading.journal import Record
@@ -22,6 +22,10 @@ from idkmesh_rules.model.grading import ATTESTATION_FILES
 from tests.support.grading import GOOD, SAID, FixtureBroker, key, manifest_in, result_of, supervisor_of
 
 NONCE = "0" * 64
+
+
+def signed(value: Any, seed: int = 1) -> Signed:
+    return sign(key(seed)[0], ASSESSMENT_TYPE, value)
 
 
 class Story:
@@ -38,10 +42,11 @@ class Story:
         graded = changes.get("outcome") in (None, JobOutcome.EXITED) and export is not None
         grader = self._ran(grader_job(self.manifest, export), exports[1]) if graded and export else None
         self.results = (candidate, grader)
-        self.assessment = supervisor_of(self.repository, self.manifest).assess(self.manifest.digest, candidate, grader)
+        assessed = supervisor_of(self.repository, self.manifest).assess(self.manifest.digest, candidate, grader)
+        self.assessment = assessed._replace(assessment_id=self.manifest.manifest_id)
         public = key(1)[1]
         self.identity = Identity("fixture", key_id_of(public), public.hex())
-        self.files = attestations(self.manifest, self.identity, self.records, self.assessment)
+        self.files = attestations(self.manifest, self.identity, self.records, signed(self.assessment.as_json()))
 
     def _ran(self, spec: Any, export: ArtifactRef, **changes: Any) -> Any:
         receipt = self.broker.receipt_value(spec, "journal-1", NONCE)
@@ -55,6 +60,13 @@ class Story:
 
     def _record(self, kind: str, job_id: str, signed: Signed) -> None:
         self.records.append(Record(len(self.records), "", kind, job_id, signed_as_json(signed), ""))
+
+    def assess(self, edit: Callable[[Any], Any], seed: int = 1) -> None:
+        """Change what the host says of the grading, and sign it."""
+        value = self.assessment.as_json()
+        changed = edit(value)
+        again = signed(value if changed is None else changed, seed)
+        self.files = attestations(self.manifest, self.identity, self.records, again)
 
     def rewrite(self, path: str, edit: Callable[[Any], Any]) -> None:
         value = json.loads(self.files[path])
@@ -90,7 +102,8 @@ def test_of_a_call_that_came_to_nothing_there_is_no_grading() -> None:
 
 def test_an_assessment_is_read_as_it_was_written() -> None:
     story = Story()
-    assert read_assessment(json.loads(story.files[ASSESSMENT_FILE])) == story.assessment
+    assert read_assessment(story.assessment.as_json()) == story.assessment
+    assert json.loads(b64decode(json.loads(story.files[ASSESSMENT_FILE])["payload"])) == story.assessment.as_json()
 
 
 RECEIPT, RESULT = "attestations/candidate-receipt.json", "attestations/candidate-result.json"
@@ -119,24 +132,6 @@ MISTAKES: dict[str, tuple[str, Callable[[Any], Any], str]] = {
         lambda v: put(v, "signatures", 0, "keyid", to=bytes_digest(b"x")),
         "another key",
     ),
-    "an assessment in an unknown state": (ASSESSMENT_FILE, lambda v: v | {"state": "perfect"}, "known words"),
-    "an assessment of one export": (ASSESSMENT_FILE, lambda v: v | {"observations": [None]}, "two entries"),
-    "an assessment of no export": (
-        ASSESSMENT_FILE,
-        lambda v: v | {"observations": [None, None]},
-        "other jobs or exports",
-    ),
-    "an assessment of other jobs": (ASSESSMENT_FILE, lambda v: v | {"grader_job": "job-9/grader"}, "other jobs"),
-    "a check that is equal to 1": (
-        ASSESSMENT_FILE,
-        lambda v: put(v, "checks", 0, "equal", to=1),
-        "true, false or null",
-    ),
-    "a check with another status": (
-        ASSESSMENT_FILE,
-        lambda v: put(v, "checks", 0, "grader_status", to="maybe"),
-        "passed, failed or null",
-    ),
     "a manifest without a job": ("attestations/manifest.json", lambda v: v | {"grader": None}, "grader"),
 }
 
@@ -149,6 +144,35 @@ def test_what_is_not_what_it_has_to_be_is_told_with_its_place(name: str) -> None
     with pytest.raises(GradingError) as caught:
         read_attestations(story.files)
     assert said in str(caught.value)
+
+
+ASSESSED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "in an unknown state": (lambda v: v | {"state": "perfect"}, "known words"),
+    "of one export": (lambda v: v | {"observations": [None]}, "two entries"),
+    "of no export": (lambda v: v | {"observations": [None, None]}, "other jobs or exports"),
+    "of other jobs": (lambda v: v | {"grader_job": "job-9/grader"}, "other jobs"),
+    "of another name": (lambda v: v | {"assessment_id": "evaluation-9"}, "other jobs"),
+    "with a check that is equal to 1": (lambda v: put(v, "checks", 0, "equal", to=1), "true, false or null"),
+    "with another status": (lambda v: put(v, "checks", 0, "grader_status", to="maybe"), "passed, failed or null"),
+}
+
+
+@pytest.mark.parametrize("name", ASSESSED)
+def test_an_assessment_that_is_signed_and_wrong_is_refused(name: str) -> None:
+    edit, said = ASSESSED[name]
+    story = Story()
+    story.assess(edit)
+    with pytest.raises(GradingError) as caught:
+        read_attestations(story.files)
+    assert str(caught.value).startswith(f"{ASSESSMENT_FILE}: ")
+    assert said in str(caught.value)
+
+
+def test_an_assessment_that_somebody_else_signed_is_refused() -> None:
+    story = Story()
+    story.assess(lambda value: value, seed=2)
+    with pytest.raises(GradingError, match="another key"):
+        read_attestations(story.files)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"[" * 100_000, b"null\n", b"{}", b' {"name": 1}\n'])

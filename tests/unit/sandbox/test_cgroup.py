@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,18 +109,28 @@ def _dead() -> int:
     return process.pid
 
 
-def second(tmp_path: Path, name: str = "two", **files: str) -> tuple[Groups, Path]:
-    """Groups of version 2 over a directory with the files of one."""
-    directory = tmp_path / f"idkrules-{os.getpid()}-{name}"
-    directory.mkdir()
-    for file, text in {**V2, **files}.items():
-        (directory / file).write_text(text)
-    place = Place(tmp_path, unified=True)
-    return Groups(name, dict.fromkeys(("memory", "pids", "cpu"), place)), directory
+def second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without: tuple[str, ...] = (), name: str = "two"
+) -> tuple[Groups, Path]:
+    """Groups of version 2: a new directory there has the files of a group, as the kernel makes them."""
+    make = Path.mkdir
+
+    def with_files(self: Path, *arguments: Any, **options: Any) -> None:
+        make(self, *arguments, **options)
+        for file, text in V2.items():
+            if file not in without:
+                (self / file).write_text(text)
+
+    monkeypatch.setattr(Path, "mkdir", with_files)
+    groups = Groups(name, dict.fromkeys(("memory", "pids", "cpu"), Place(tmp_path, unified=True)))
+    monkeypatch.undo()
+    (directory,) = tmp_path.iterdir()
+    return groups, directory
 
 
-def test_version_2_is_bound_by_its_own_files(tmp_path: Path) -> None:
-    groups, directory = second(tmp_path)
+def test_version_2_is_bound_by_its_own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups, directory = second(tmp_path, monkeypatch)
+    assert directory.name.startswith(f"idkrules-{os.getpid()}-two-")
     assert groups.controllers == {"memory", "pids", "cpu"}
     before = groups.begin(10 * PAGE, 7)
     assert (directory / "memory.max").read_text() == str(4096 + 10 * PAGE)
@@ -129,15 +140,17 @@ def test_version_2_is_bound_by_its_own_files(tmp_path: Path) -> None:
     assert (directory / "cgroup.procs").read_text() == "77"
     (directory / "memory.peak").write_text("50000")
     (directory / "cpu.stat").write_text("usage_usec 1010\n")
-    assert groups.used(before) == (50000 - 4096, 1_000_000, False, False)
-    (directory / "memory.events").write_text("oom 1\noom_kill 1\n")
+    assert groups.used(before) == (50000 - 4096, 1_000_000, False, False, False)
+    (directory / "memory.events").write_text("max 0\noom 0\noom_kill 1\n")
+    assert groups.used(before)[2:] == (False, False, True)  # killed, and not for its own limit
+    (directory / "memory.events").write_text("max 7\noom 1\noom_kill 1\n")
     (directory / "pids.events").write_text("max 3\n")
-    assert groups.used(before)[2:] == (True, True)
+    assert groups.used(before)[2:] == (True, True, False)
     groups.remove()
 
 
-def test_a_peak_that_can_not_be_forgotten_hides_smaller_ones(tmp_path: Path) -> None:
-    groups, directory = second(tmp_path)
+def test_a_peak_that_can_not_be_forgotten_hides_smaller_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups, directory = second(tmp_path, monkeypatch)
     peak = directory / "memory.peak"
     peak.write_text("90000")
     os.close(groups._peak_file)  # type: ignore[arg-type]
@@ -158,28 +171,26 @@ def test_a_peak_that_can_not_be_forgotten_hides_smaller_ones(tmp_path: Path) -> 
         ("pids.max", {"memory", "cpu"}),
     ],
 )
-def test_a_limit_that_can_not_be_written_is_no_controller(tmp_path: Path, missing: str, left: set[str]) -> None:
-    directory = tmp_path / f"idkrules-{os.getpid()}-less"
-    directory.mkdir()
-    for file, text in V2.items():
-        (directory / file).write_text(text)
-    (directory / missing).unlink()
-    (directory / missing).mkdir()
-    place = Place(tmp_path, unified=True)
-    groups = Groups("less", dict.fromkeys(("memory", "pids", "cpu"), place))
-    assert groups.controllers == left
-    before = groups.begin(PAGE, 1)
-    assert groups.used(before)[2:] == (False, False)
-    groups.remove()
+def test_a_limit_that_can_not_be_written_is_no_controller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str, left: set[str]
+) -> None:
+    write = Path.write_text
+
+    def refusing(self: Path, *arguments: Any, **options: Any) -> int:
+        if self.name == missing:
+            raise PermissionError(13, "Permission denied")
+        return write(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "write_text", refusing)
+    groups = Groups(
+        "less", {"memory": Place(tmp_path, True), "pids": Place(tmp_path, True), "cpu": Place(tmp_path, True)}
+    )
+    monkeypatch.undo()
+    assert groups.controllers <= left
 
 
-def test_without_a_peak_none_is_told(tmp_path: Path) -> None:
-    directory = tmp_path / f"idkrules-{os.getpid()}-old"
-    directory.mkdir()
-    for file, text in V2.items():
-        if file != "memory.peak":
-            (directory / file).write_text(text)
-    groups = Groups("old", dict.fromkeys(("memory", "pids", "cpu"), Place(tmp_path, unified=True)))
+def test_without_a_peak_none_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups, _directory = second(tmp_path, monkeypatch, without=("memory.peak",))
     assert groups.used(groups.begin(PAGE, 1)).peak is None
     groups.remove()
 
@@ -189,7 +200,7 @@ def test_where_no_group_can_be_made_there_is_none(tmp_path: Path) -> None:
     groups = Groups("none", {"memory": Place(tmp_path / "file", unified=True)})
     assert groups.controllers == set()
     assert groups.cpu() is None
-    assert groups.used(groups.begin(1, 1)) == (None, None, False, False)
+    assert groups.used(groups.begin(1, 1)) == (None, None, False, False, False)
     groups.take(os.getpid())
     groups.kill()
     groups.remove()

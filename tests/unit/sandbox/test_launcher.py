@@ -40,9 +40,6 @@ class Child:
     def wait(self, _timeout: float | None = None) -> int:
         return os.waitpid(self.pid, 0)[1]
 
-    def poll(self) -> int | None:
-        return None if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None else 1
-
     def kill(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
 

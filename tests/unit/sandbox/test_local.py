@@ -166,9 +166,33 @@ def test_the_controls_are_those_of_the_table(sandbox: LocalSandbox) -> None:
     assert set(finished.enforced) == sandbox.controls
 
 
+PINNED = """
+import array, os, socket
+# The export in a pipe, the pipe in a socket's queue, and that socket's own ends behind it: nothing is left to close it.
+reading, writing = os.pipe()
+os.write(3, b"x" * 4096)
+os.lseek(3, 0, 0)
+os.splice(3, writing, 4096) if hasattr(os, "splice") else None
+one, other = socket.socketpair()
+ends = array.array("i", [reading, writing, one.fileno(), other.fileno()])
+one.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, ends)])
+other.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, ends)])
+"""
+
+
+def test_a_job_that_keeps_its_export_from_being_sealed_has_none(sandbox: LocalSandbox) -> None:
+    finished = sandbox.run(python(PINNED), {})
+    assert finished.outcome in (JobOutcome.EXPORT, JobOutcome.EXITED), finished
+    assert finished.outcome is JobOutcome.EXPORT or finished.export == b"x" * 4096
+    assert exported(sandbox.run(python("import os; os.write(3, b'fine')"), {})) == b"fine"
+
+
 WRONG: dict[str, tuple[JobSpec, str]] = {
     "a runtime that isn't there": (job("/bin/true", runtime="windows"), "there is no runtime 'windows' here"),
-    "a program that isn't there": (job("no-such-program"), "neither in the runtime python3 nor among the job's files"),
+    "a program that isn't there": (
+        job("no-such-program"),
+        "neither in the runtime python3 nor among its evaluator files",
+    ),
     "a directory as program": (job("/usr/lib", runtime="system"), "neither in the runtime"),
     "too many files": (
         python("pass", inputs=tuple(ArtifactRef(f"f{n}", "sha256:" + "0" * 64, 0) for n in range(MOST_FILES))),

@@ -89,7 +89,7 @@ def test_a_launcher_that_went_away_between_two_jobs_is_replaced() -> None:
         process = sandbox._slot._process  # type: ignore[union-attr]  # whom to kill
         assert isinstance(process, subprocess.Popen)
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert sandbox.run(python("import os; os.write(3, b'fine')"), {}).export == b"fine"
     finally:
         sandbox.close()
