@@ -90,6 +90,22 @@ def other_names(example: Graded) -> None:
     example.protect("protected/expected.json", b'{"protocol": "cortex.json-equality.v1", "values": {"empty": []}}')
 
 
+def huge_candidates(example: Graded) -> None:
+    example.rewrite(lambda plan: plan.update(max_candidate_bytes=(64 << 20) + 1))
+
+
+def long_argument(example: Graded) -> None:
+    example.rewrite(lambda plan: plan["jobs"]["grader"]["command"].append("x" * 5000))
+
+
+def zero_byte(example: Graded) -> None:
+    example.rewrite(lambda plan: plan["jobs"]["grader"]["command"].append("a\0b"))
+
+
+def candidate_as_program(example: Graded) -> None:
+    example.rewrite(lambda plan: plan["jobs"]["candidate"].update(command=["/inputs/candidate"]))
+
+
 def control(example: Graded) -> None:
     example.rewrite(lambda plan: plan["required_controls"].append("tamper-proof-clock"))
 
@@ -121,6 +137,15 @@ REFUSALS: dict[str, tuple[Callable[[Graded], None], str, str, str]] = {
     "a test bundle of another protocol": (no_protocol, "protected-invalid", "/test_bundle", "not of the protocol"),
     "a result schema of other checks": (other_checks, "protected-invalid", "/result_schema", "other checks"),
     "expected values of other checks": (other_names, "protected-invalid", "/fixture", "exactly the declared checks"),
+    "candidates that would be cut": (huge_candidates, "sandbox-unfit", "/max_candidate_bytes", "67108864"),
+    "a command that no result could hold": (long_argument, "sandbox-unfit", "/jobs", "4096 characters"),
+    "a command with a zero byte": (zero_byte, "document-invalid", "/jobs/grader/command/3", "[hidden]"),
+    "the candidate as its own driver": (
+        candidate_as_program,
+        "sandbox-unfit",
+        "/jobs/candidate",
+        "neither in the runtime python3 nor among its evaluator files",
+    ),
     "a control that nobody enforces": (
         control,
         "sandbox-unfit",
@@ -228,8 +253,14 @@ def test_what_ended_under_a_key_that_was_rotated_is_answered_still(example: Grad
     assert idkrules(*example.arguments("honest", tmp_path / "second", tmp_path / "journal")).returncode == 0
     for file in ("facts.json", "attestations/broker.json", "attestations/grader-result.json"):
         assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes()
+    for each in (tmp_path / "journal" / "jobs").glob("assessment-*"):
+        each.unlink()  # as if the host had died before it was signed
+    lost = idkrules(*example.arguments("honest", tmp_path / "lost", tmp_path / "journal"))
+    assert lost.returncode == 3
+    assert "its evidence or its key was taken away" in " ".join(lost.stdout.split())
     for each in (tmp_path / "journal" / "broker" / "retired").iterdir():
         each.unlink()
+    shutil.rmtree(tmp_path / "out", ignore_errors=True)
     refusal = refused(example, tmp_path)
     assert refusal.reason == "journal-unusable"
     assert "another key" in str(refusal.problems[0])
@@ -253,6 +284,76 @@ def test_validate_looks_at_the_pinned_files(example: Graded) -> None:
     run = idkrules(*fitting)
     assert run.returncode == 1  # a problem found
     assert "protected-invalid" in run.stderr
+
+
+def test_a_protected_file_that_leads_into_a_runtime_is_refused(example: Graded, tmp_path: Path) -> None:
+    """Wherever the plan's own directory lies: what counts is where its files lead."""
+    root = tmp_path / "root"
+    (root / "usr" / "bin").mkdir(parents=True)
+    (root / "usr" / "bin" / "python3").write_text("")
+    shown = root / "usr" / "answers.json"
+    shutil.move(example.place / "protected" / "expected.json", shown)
+    (example.place / "protected" / "expected.json").symlink_to(shown)
+    for each in (tmp_path, *tmp_path.parents[:-2]):
+        each.chmod(each.stat().st_mode | 0o055)
+    example.rewrite(lambda plan: [job.update(runtime="mine") for job in plan["jobs"].values()])
+    refusal = refused(example, tmp_path, sandbox=LocalSandbox({"mine": root}))
+    assert refusal.reason == "sandbox-unfit"
+    assert [problem.pointer for problem in refusal.problems] == ["/fixture", "/fixture"]
+    assert "its runtime shows where it leads" in refusal.problems[0].message
+
+
+def test_a_journal_named_from_a_directory_that_is_gone_is_refused(
+    example: Graded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    needs()
+    with pytest.raises(Refusal) as caught:
+        grade(
+            example.place / "work-unit.json",
+            example.place / "cases" / "honest" / "result-manifest.json",
+            example.plan,
+            example.candidate("honest"),
+            "state",
+            sandbox=LocalSandbox(),
+        )
+    assert caught.value.reason == "journal-unusable"
+
+
+@pytest.mark.parametrize("place", ["jobs", "broker/broker.json", "broker/signing.key"])
+def test_a_state_with_something_strange_in_it_is_refused_and_not_waited_for(
+    example: Graded, tmp_path: Path, place: str
+) -> None:
+    assert graded(example, tmp_path, "honest", "first") == 0
+    paths = [tmp_path / "journal" / place]
+    if place == "jobs":
+        example.rewrite(lambda plan: plan.update(assessment_id="merge-intervals/another"))
+        paths = list(paths[0].glob("receipt-*"))
+    for path in paths:
+        path.unlink()
+        os.mkfifo(path, 0o400)
+    refusal = refused(example, tmp_path)
+    assert refusal.reason == "journal-unusable"
+
+
+def test_evidence_that_is_not_what_it_was_is_found_before_anything_runs(example: Graded, tmp_path: Path) -> None:
+    assert graded(example, tmp_path, "honest", "first") == 0
+    example.rewrite(_renamed)
+    digest = builder.sha256((example.place / "protected" / "candidate" / "run.py").read_bytes()).partition(":")[2]
+    file = tmp_path / "journal" / "evidence" / digest
+    file.chmod(0o600)
+    file.write_bytes(b"print('mine')")
+    refusal = refused(example, tmp_path)
+    assert refusal.reason == "journal-unusable"
+    assert "not those that were observed" in str(refusal.problems[0])
+
+
+def _renamed(plan: Any) -> None:
+    plan["assessment_id"] = "merge-intervals/another"
+    for role, job in plan["jobs"].items():
+        job["job_id"] = f"merge-intervals/another/{role}"
 
 
 def test_a_journal_that_others_reach_is_refused(example: Graded, tmp_path: Path) -> None:

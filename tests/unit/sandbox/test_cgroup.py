@@ -80,6 +80,27 @@ def test_a_group_that_runs_out_says_of_what(real: Groups) -> None:
     assert real.used(before).out_of_processes
 
 
+def test_what_is_killed_below_its_own_ceiling_starved(real: Groups, tmp_path: Path) -> None:
+    """The ceiling above is the host's: nobody may hold it against a job."""
+    if real._places["memory"].unified:
+        pytest.skip("played with version 1 only: a parent of version 2 that gives controllers has no processes")
+    parent = real._places["memory"].directory / "tight"
+    parent.mkdir()
+    (parent / "memory.limit_in_bytes").write_text(str(30 << 20))
+    below = Groups("below", {"memory": Place(parent, unified=False)})
+    try:
+        process = child("held = bytearray(b'x') * (100 << 20)")
+        below.take(process.pid)
+        before = below.begin(500 << 20, 10)
+        begun(process)
+        assert process.wait() == -9
+        used = below.used(before)
+        assert (used.out_of_memory, used.starved) == (False, True)
+    finally:
+        below.remove()
+        parent.rmdir()
+
+
 def test_killing_a_group_leaves_nobody(real: Groups) -> None:
     processes = [child("import time; time.sleep(60)") for _ in range(3)]
     for each in processes:

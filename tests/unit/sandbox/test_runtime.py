@@ -102,3 +102,5 @@ def test_a_directory_that_jobs_could_not_reach_is_refused(tmp_path: Path) -> Non
         with pytest.raises(GradingError, match="unprivileged user"):
             known_runtimes({"mine": each})
     assert not reachable(tmp_path / "closed")
+    with pytest.raises(GradingError, match="can't be looked at"):
+        directory_runtime("mine", Path("/" + "x" * 5000))

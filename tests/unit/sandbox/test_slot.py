@@ -95,6 +95,33 @@ def test_a_launcher_that_went_away_between_two_jobs_is_replaced() -> None:
         sandbox.close()
 
 
+def test_a_wall_time_that_passed_while_the_host_stood_still_is_the_hosts_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs()
+    sandbox = LocalSandbox(name="paused")
+    sandbox.open()
+    try:
+        monkeypatch.setattr(module, "_PAUSE_SECONDS", 0.0)  # each pause is taken for such a one
+        with pytest.raises(SandboxFault, match="the host stood still"):
+            sandbox.run(python("import time; time.sleep(60)", limits=ENOUGH._replace(wall_seconds=1)), {})
+    finally:
+        sandbox.close()
+
+
+def test_a_host_that_is_out_of_memory_is_no_ceiling_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs("memory-total")
+    sandbox = LocalSandbox(name="poor")
+    sandbox.open()
+    try:
+        groups = sandbox._slot._groups  # type: ignore[union-attr]
+        assert groups is not None
+        used = groups.used
+        monkeypatch.setattr(groups, "used", lambda before: used(before)._replace(starved=True))
+        with pytest.raises(SandboxFault, match="below its ceiling"):
+            sandbox.run(python("pass"), {})
+    finally:
+        sandbox.close()
+
+
 def test_a_group_that_can_not_be_read_any_more_is_the_hosts_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     needs("memory-total")
     sandbox = LocalSandbox(name="blind")
