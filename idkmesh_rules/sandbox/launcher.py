@@ -142,19 +142,14 @@ def _watched(channel: socket.socket, process: int, status_in: int, block_out: in
         _kill(job, whole)
     os.close(block_out)
     gone = _wait(channel, whole, job)
-    _pid, code, usage = os.wait4(process, 0)
+    os.waitpid(process, 0)
     status += _rest(status_in)
     for each in (whole, job):
         if each is not None:
             os.close(each)
     if gone:
         raise SystemExit(0)
-    return {
-        "exit": _number(status, "exit-code"),
-        "status": code,
-        "seconds": usage.ru_utime + usage.ru_stime,
-        "error": fault,
-    }
+    return {"exit": _number(status, "exit-code"), "error": fault}
 
 
 def _hand_over(channel: socket.socket, job: int) -> None:
@@ -192,7 +187,8 @@ def _rest(status_in: int) -> bytes:
 def _kill(*descriptors: int | None) -> None:
     for each in descriptors:
         if each is not None:
-            signal.pidfd_send_signal(each, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(each, signal.SIGKILL)
 
 
 def _wait(channel: socket.socket, whole: int, job: int | None) -> bool:

@@ -35,12 +35,16 @@ MOST_OUTPUT = 16 << 20
 
 MOST_PROCESSES = 1 << 15
 LEAST_MEMORY = 1 << 20
+"""What a plan may ask of this machine: no more processes, and no less memory, in which nothing would run."""
+
 _BY_CONTROLLER = {
     "memory": frozenset({"memory-total", "scratch-inodes"}),
     "cpu": frozenset({"cpu-total"}),
     "pids": frozenset[str](),
 }
 _APART = 64
+"""How many processes the limit of processes is above that of the group, which counts some that aren't the job's."""
+
 _NEVER: Mapping[str, int] = {
     "RLIMIT_CORE": 0,
     "RLIMIT_MEMLOCK": 0,
@@ -226,9 +230,9 @@ class LocalSandbox:
         """The limits of each process. Where memory is counted as a whole, address space that is only reserved is free."""
         found = {
             **_NEVER,
-            "RLIMIT_CPU": limits.cpu_seconds + 1,
             "RLIMIT_FSIZE": max(min(limits.memory_bytes, MOST_SCRATCH), export_size(limits.export_bytes)),
-            # Where the group counts processes, it is to be what ends a job that starts too many.
+            # Where a group counts, it is to be what ends a job that takes too much, so that it is known of what.
+            "RLIMIT_CPU": limits.cpu_seconds + ("cpu" in self._controllers),
             "RLIMIT_NPROC": limits.processes + (_APART if "pids" in self._controllers else 0),
         }
         if "memory" not in self._controllers:

@@ -113,7 +113,8 @@ class Slot:
         """Have the launcher kill its job and go; a `run` in another thread then raises SandboxFault."""
         self._cancelled = True
         if self._channel is not None:
-            self._channel.shutdown(socket.SHUT_RDWR)
+            with suppress(OSError):  # it has gone by itself
+                self._channel.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """End the launcher and what it runs, and take the groups away."""
@@ -152,6 +153,8 @@ class Slot:
         streams = (Stream(limits.output_bytes), Stream(limits.output_bytes))
         try:
             return self._ended(call, limits, streams)
+        except SandboxUnavailable as error:  # after the last launcher went away, no other one can be had
+            raise SandboxFault(str(error)) from None
         except OSError as error:
             self._end()
             raise SandboxFault(f"the job can't be watched: {error.strerror or error}") from None
