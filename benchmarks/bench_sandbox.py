@@ -26,10 +26,25 @@ SPEC = JobSpec(
     JobLimits(10, 10, 1 << 28, 16, 1 << 16, 1 << 16),
     (),
 )
-BARE = (
-    "/usr/bin/bwrap --unshare-all --die-with-parent --ro-bind /usr /usr --symlink usr/lib /lib --symlink usr/lib64 /lib64"
-    " --symlink usr/bin /bin -- /bin/true"
-).split()
+BARE = [
+    "/usr/bin/bwrap",
+    "--unshare-all",
+    "--die-with-parent",
+    "--ro-bind",
+    "/usr",
+    "/usr",
+    "--symlink",
+    "usr/lib",
+    "/lib",
+    "--symlink",
+    "usr/lib64",
+    "/lib64",
+    "--symlink",
+    "usr/bin",
+    "/bin",
+    "--",
+    "/bin/true",
+]
 
 
 def bare() -> None:
