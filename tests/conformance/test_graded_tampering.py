@@ -265,3 +265,25 @@ def test_attestations_in_a_result_of_metadata_are_told_as_foreign(honest: dict[s
     shutil.copytree(honest["honest"] / "attestations", tmp_path / "out" / "attestations")
     seen = replay(tmp_path / "out")
     assert any("attestations/broker.json" in note for note in seen.notes)
+
+
+def test_without_cryptography_signatures_are_said_to_be_unverified(
+    honest: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("idkmesh_rules.pipeline.replay.find_spec", lambda _name: None)
+    seen = replay(
+        honest["honest"], candidate_root=honest["honest"].parent / "example" / "cases" / "honest" / "candidate"
+    )
+    assert not seen.consistent
+    assert seen.unlooked is not None
+    assert "signatures can't be verified" in seen.unlooked
+    assert replay(honest["tampered"]).consistent  # nothing is signed there
+
+
+def test_attestations_that_can_not_be_read_leave_the_candidate_to_be_looked_at(
+    honest: dict[str, Path], result: Path
+) -> None:
+    gone("broker")(result)
+    example = honest["honest"].parent / "example"
+    seen = replay(result, candidate_root=example / "cases" / "honest" / "candidate")
+    assert "attestations/broker.json" in {each.file for each in seen.differences}

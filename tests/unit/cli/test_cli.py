@@ -1,5 +1,6 @@
 """The command line as people and scripts meet it: exit codes, streams, formats, and errors without tracebacks."""
 
+import importlib.util
 import io
 import json
 import os
@@ -15,7 +16,7 @@ import pytest
 from idkmesh_rules import __version__
 from idkmesh_rules.model.reasons import REFUSALS
 from tests.support.bundles import Bundle, make
-from tests.support.command import hearing_interrupts, idkrules
+from tests.support.command import hearing_interrupts, idkrules, idkrules_here
 from tests.support.places import ROOT
 
 
@@ -357,3 +358,13 @@ def test_whatever_ends_a_verb_without_a_code_never_says_accept(bundle: Bundle, t
     )
     assert run.returncode == 5
     assert not (tmp_path / "out").exists()
+
+
+def test_broker_init_says_how_to_get_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "cryptography" else find(name, *more)
+    )
+    run = idkrules_here("broker", "init", tmp_path / "broker")
+    assert run.returncode == 4
+    assert "idkmesh-rules[grading]" in run.stderr

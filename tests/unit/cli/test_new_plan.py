@@ -1,6 +1,7 @@
 """`idkrules new plan`: whatever it writes fits its WorkUnit, is pinned, and can be passed; whatever it lacks is named."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -301,6 +302,10 @@ def no_values(directory: Path) -> None:
     (directory / "expected.json").unlink()
 
 
+def other_values(directory: Path) -> None:
+    (directory / "expected.json").write_text('{"protocol": "cortex.json-equality.v1", "values": {"anser": 42}}')
+
+
 def too_large(directory: Path) -> None:
     (directory / "candidate" / "data" / "inputs.json").write_bytes(b" " * ((16 << 20) + 1))
 
@@ -310,6 +315,9 @@ NOT_GRADED: dict[str, tuple[Callable[[Path], Any], list[str], int, str]] = {
     "no grader": (no_grader, [], 1, "protected/grader has no run.py"),
     "no expected values": (no_values, [], 1, "expected.json can't be read"),
     "a file that is too large": (too_large, [], 1, "has more than 16777216 bytes"),
+    "a control that isn't one": (lambda _: None, ["--require-control", "memory"], 1, "there is no control memory"),
+    "no directory": (shutil.rmtree, [], 1, "protected is no directory"),
+    "expected values of other checks": (other_values, [], 1, "doesn't have exactly the declared checks"),
     "a ceiling that isn't one": (lambda _: None, ["--ceiling", "patience=3"], 1, "there is no ceiling patience"),
     "a ceiling that is no number": (lambda _: None, ["--ceiling", "processes=many"], 2, "expected NAME=N"),
     "a ceiling twice": (lambda _: None, ["--ceiling", "processes=1", "--ceiling", "processes=2"], 2, "each name once"),

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from idkmesh_rules.contracts.digest import bytes_digest
+from idkmesh_rules.grading import provision
 from idkmesh_rules.grading.authenticity import Authenticity
 from idkmesh_rules.grading.evidence import FileRepository
+from idkmesh_rules.grading.keys import rotate_broker
 from idkmesh_rules.grading.provision import Provision, provide
 from idkmesh_rules.grading.supervisor import EXPORT
 from idkmesh_rules.grading.values import GradingError, JobOutcome, JobResult, JobSpec
+from idkmesh_rules.sandbox import local
 from idkmesh_rules.sandbox.broker import LocalBroker, memory_name
 from idkmesh_rules.sandbox.local import LocalSandbox
 from tests.support.graded import needs, python
@@ -190,3 +193,43 @@ def test_a_journal_is_made_for_each_assessment(tmp_path: Path) -> None:
     assert one != other
     assert host.journal("one") == one
     assert os.stat(one).st_mode & 0o777 == 0o700
+
+
+def test_a_broker_is_made_also_where_renames_may_replace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provision, "rename_without_replacing", lambda _source, _target: False)
+    assert provide(tmp_path / "state").identity.name == "local"
+
+
+def test_a_broker_that_can_not_be_put_in_its_place_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_source: Path, _target: Path) -> bool:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(provision, "rename_without_replacing", failing)
+    with pytest.raises(GradingError, match="broker can't be made: Input/output error"):
+        provide(tmp_path / "state")
+    assert not list((tmp_path / "state").glob(".broker-*"))
+
+
+def test_files_that_can_not_be_handed_over_are_the_hosts_fault(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_name: str, _data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(local, "memory_file", full)
+    result, _exports = host.ran(python("pass"))
+    assert result.outcome is JobOutcome.SETUP_FAILED
+    assert "can't be handed over: No space left" in host.broker.fault
+
+
+def test_the_identities_that_were_rotated_are_kept(tmp_path: Path) -> None:
+    first = provide(tmp_path / "state")
+    rotate_broker(tmp_path / "state" / "broker")
+    second = provide(tmp_path / "state")
+    assert second.identity != first.identity
+    assert second.retired == (first.identity,)
+    (retired,) = (tmp_path / "state" / "broker" / "retired").iterdir()
+    retired.chmod(0o600)
+    retired.write_text("{")
+    with pytest.raises(GradingError, match="no broker's identity"):
+        provide(tmp_path / "state")

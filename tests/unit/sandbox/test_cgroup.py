@@ -294,3 +294,20 @@ def test_a_mixture_takes_each_controller_from_where_it_is(tmp_path: Path) -> Non
         "pids": Place(unified, unified=True),
         "cpu": Place(unified, unified=True),
     }
+
+
+@pytest.mark.parametrize("what", ["_bound_memory", "_bound_processes"])
+def test_a_bound_that_does_not_hold_starts_no_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    groups, _directory = second(tmp_path, monkeypatch)
+    monkeypatch.setattr(groups, what, lambda _most: False)
+    with pytest.raises(OSError, match="doesn't hold"):
+        groups.begin(PAGE, 1)
+    groups.remove()
+
+
+def test_where_proc_can_not_be_read_there_are_no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreadable(_self: Path, *_arguments: Any, **_options: Any) -> str:
+        raise OSError(2, "No such file or directory")
+
+    monkeypatch.setattr(Path, "read_text", unreadable)
+    assert Groups("blind").controllers == set()

@@ -137,3 +137,15 @@ def test_a_memory_file_is_read_from_its_beginning() -> None:
     assert os.read(descriptor, 1 << 20) == b"x" * 100_000
     assert not os.get_inheritable(descriptor)
     os.close(descriptor)
+
+
+def test_a_memory_file_that_can_not_be_written_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int, _data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    before = set(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space"):
+        memory_file("data", b"x")
+    monkeypatch.undo()
+    assert set(os.listdir("/proc/self/fd")) == before

@@ -1,5 +1,6 @@
 """What a job sees of the host: built-in runtimes, root file systems of a host's own, and what must not lie in either."""
 
+import io
 import os
 import shutil
 import subprocess
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from idkmesh_rules.grading.values import GradingError, JobOutcome
+from idkmesh_rules.sandbox.bubblewrap import installed, sandbox_uid
+from idkmesh_rules.sandbox.interface import SandboxUnavailable
 from idkmesh_rules.sandbox.local import LocalSandbox
 from idkmesh_rules.sandbox.runtime import builtin_runtimes, directory_runtime, known_runtimes, reachable
 from tests.support.graded import job, needs
@@ -104,3 +107,35 @@ def test_a_directory_that_jobs_could_not_reach_is_refused(tmp_path: Path) -> Non
     assert not reachable(tmp_path / "closed")
     with pytest.raises(GradingError, match="can't be looked at"):
         directory_runtime("mine", Path("/" + "x" * 5000))
+
+
+def test_a_container_that_maps_no_unprivileged_uid_is_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    opened = open
+
+    def mapped(text: str | None) -> None:
+        def reading(path: str, *more: object, **options: object) -> object:
+            if path != "/proc/self/uid_map":
+                return opened(path, *more, **options)  # type: ignore[call-overload]
+            if text is None:
+                raise OSError(2, "No such file or directory")
+            return io.StringIO(text)
+
+        monkeypatch.setattr("builtins.open", reading)
+
+    mapped("         0     100000          1\n")
+    with pytest.raises(SandboxUnavailable, match="no unprivileged uid"):
+        sandbox_uid()
+    mapped("         0     100000      65536\n")
+    assert 61184 <= sandbox_uid() < 65520
+    mapped(None)
+    with pytest.raises(SandboxUnavailable, match="/proc can't be read"):
+        sandbox_uid()
+
+
+def test_a_bubblewrap_that_fails_is_none(tmp_path: Path) -> None:
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.chmod(0o755)
+    with pytest.raises(SandboxUnavailable, match="can't be run"):
+        installed(str(broken))

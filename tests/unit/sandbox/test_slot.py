@@ -95,6 +95,22 @@ def test_a_launcher_that_went_away_between_two_jobs_is_replaced() -> None:
         sandbox.close()
 
 
+def test_a_launcher_that_can_not_be_replaced_is_the_hosts_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs()
+    sandbox = LocalSandbox(name="last")
+    sandbox.open()
+    try:
+        process = sandbox._slot._process  # type: ignore[union-attr]  # whom to kill
+        assert process is not None
+        process.send_signal(signal.SIGKILL)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        as_interpreter(monkeypatch, "/no/such/python")
+        with pytest.raises(SandboxFault, match="the launcher can't be started"):
+            sandbox.run(python("pass"), {})
+    finally:
+        sandbox.close()
+
+
 def test_a_wall_time_that_passed_while_the_host_stood_still_is_the_hosts_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     needs()
     sandbox = LocalSandbox(name="paused")
