@@ -61,7 +61,7 @@ class LocalBroker:
         self._repository, self._clock = repository, clock
         self._at: int | None = None
         self._running: dict[str, Thread] = {}
-        self._accepting = Lock()
+        self._accepting, self._closing = Lock(), False
         self.fault = ""
         """Why the last step failed, for the host's own eyes."""
 
@@ -71,7 +71,9 @@ class LocalBroker:
         return self
 
     def close(self) -> None:
-        """End what runs, without a result, and let go of the memory."""
+        """Accept nothing more, end what runs, without a result, and let go of the memory."""
+        with self._accepting:
+            self._closing = True
         if any(thread.is_alive() for thread in self._running.values()):
             self._sandbox.cancel()
         for thread in self._running.values():
@@ -117,6 +119,8 @@ class LocalBroker:
             raise
 
     def _accepted(self, spec: JobSpec, journal_id: str, nonce: str) -> Signed:
+        if self._closing:
+            raise GradingError("the broker is being closed")
         self._sandbox.check(spec)
         absent = sorted(set(spec.required_controls) - self._sandbox.controls)
         if absent:

@@ -93,7 +93,7 @@ class _Score:
                 os.pwrite(self._file, score.encode(), 0)
 
 
-def _run(channel: socket.socket, job: dict, descriptors: list[int], score: _Score) -> dict:  # type: ignore[type-arg]
+def _run(channel: socket.socket, job: dict, descriptors: list[int], score: _Score) -> dict:  # type: ignore[type-arg]  # JSON
     status_in, status_out = os.pipe()
     block_in, block_out = os.pipe()
     targets = [*zip(descriptors[1:], job["targets"], strict=True), (status_out, STATUS), (block_in, BLOCK)]
@@ -119,7 +119,7 @@ def _moves(targets: list[tuple[int, int]]) -> list[tuple[int, ...]]:
     return [*apart, *placed, *closed]
 
 
-def _watched(channel: socket.socket, process: int, status_in: int, block_out: int, limits: dict) -> dict:  # type: ignore[type-arg]
+def _watched(channel: socket.socket, process: int, status_in: int, block_out: int, limits: dict) -> dict:  # type: ignore[type-arg]  # JSON
     """Set the limits on the job's first process, let it go on, and wait until everything of it has ended."""
     status = b""
     while b"\n" not in status and (more := os.read(status_in, 4096)):

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 import traceback
 from collections import Counter
@@ -28,6 +27,7 @@ from idkmesh_rules.grading.private import PlaceError, add_file
 from idkmesh_rules.grading.values import read_receipt, read_result
 from tests.support.grading import FixtureBroker
 from tests.support.grading_case import CALL, JOBS, Case, Disk, Steps, die, in_child
+from tests.support.table import columns
 
 
 class Row(NamedTuple):
@@ -756,14 +756,7 @@ _WIDTHS = (32, 44, 26, 30)
 
 
 def printed(cells: tuple[str, ...]) -> str:
-    wrapped = [textwrap.wrap(cell, width) or [""] for cell, width in zip(cells, _WIDTHS, strict=True)]
-    lines = []
-    for number in range(max(map(len, wrapped))):
-        parts = [
-            (cell[number] if number < len(cell) else "").ljust(w) for cell, w in zip(wrapped, _WIDTHS, strict=True)
-        ]
-        lines.append("  ".join(parts).rstrip())
-    return "\n".join(lines)
+    return columns(cells, _WIDTHS)
 
 
 def main(arguments: list[str]) -> int:

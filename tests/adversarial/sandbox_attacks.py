@@ -12,7 +12,6 @@ import os
 import subprocess
 import sys
 import sysconfig
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from tests.adversarial.attacks import export, kernel, lifetime, network, one_pro
 from tests.adversarial.attacks.attack import Attack
 from tests.adversarial.attacks.stage import BY_GROUPS, NotApplicable, NotHeld, Stage, call_numbers
 from tests.support.places import ROOT
+from tests.support.table import columns
 
 HELD, ABSENT, NOT_APPLICABLE, BROKEN = "held", "not enforced, reported", "not applicable", "BROKEN"
 UNPRIVILEGED = 65533
@@ -156,14 +156,7 @@ _WIDTHS = (27, 12, 17, 38)
 
 
 def printed(cells: tuple[str, ...]) -> str:
-    wrapped = [textwrap.wrap(cell, width) or [""] for cell, width in zip(cells, _WIDTHS, strict=True)]
-    lines = []
-    for number in range(max(map(len, wrapped))):
-        parts = [
-            (cell[number] if number < len(cell) else "").ljust(w) for cell, w in zip(wrapped, _WIDTHS, strict=True)
-        ]
-        lines.append("  ".join(parts).rstrip())
-    return "\n".join(lines)
+    return columns(cells, _WIDTHS)
 
 
 def table(title: str, rows: Iterable[Row], names: Iterable[str]) -> bool:

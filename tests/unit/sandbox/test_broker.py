@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -149,6 +150,22 @@ def test_a_result_that_can_not_be_kept_is_none(host: Host) -> None:
         time.sleep(0.01)
     assert host.broker.fetch(spec.job_id) is None
     assert "can't be kept" in host.broker.fault
+
+
+def test_a_broker_that_is_being_closed_accepts_nothing_more(host: Host) -> None:
+    """Or a job that began beside the closing would be run by nobody's leave, and with nobody to keep its result."""
+    slow = python("import time; time.sleep(60)")
+    host.broker.submit(slow, JOURNAL, NONCE)
+    closing = Thread(target=host.broker.close)
+    closing.start()
+    while not host.broker._closing:
+        time.sleep(0.001)
+    other = slow._replace(job_id="job-2/candidate")
+    with pytest.raises(GradingError, match="being closed"):
+        host.broker.submit(other, JOURNAL, NONCE)
+    closing.join()
+    host.broker = host.another()
+    assert not host.broker.accepted(other.job_id)
 
 
 def test_a_closed_broker_knows_nothing(host: Host) -> None:

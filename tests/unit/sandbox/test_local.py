@@ -172,7 +172,7 @@ import array, os, socket
 reading, writing = os.pipe()
 os.write(3, b"x" * 4096)
 os.lseek(3, 0, 0)
-os.splice(3, writing, 4096) if hasattr(os, "splice") else None
+os.splice(3, writing, 4096)
 one, other = socket.socketpair()
 ends = array.array("i", [reading, writing, one.fileno(), other.fileno()])
 one.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, ends)])
@@ -182,8 +182,9 @@ other.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, ends)])
 
 def test_a_job_that_keeps_its_export_from_being_sealed_has_none(sandbox: LocalSandbox) -> None:
     finished = sandbox.run(python(PINNED), {})
-    assert finished.outcome in (JobOutcome.EXPORT, JobOutcome.EXITED), finished
-    assert finished.outcome is JobOutcome.EXPORT or finished.export == b"x" * 4096
+    # The kernel may collect such a cycle at any time; the export is then sealed and whole, like any other.
+    collected = (finished.outcome, finished.export) == (JobOutcome.EXITED, b"x" * 4096)
+    assert collected or (finished.outcome, finished.export) == (JobOutcome.EXPORT, None), finished
     assert exported(sandbox.run(python("import os; os.write(3, b'fine')"), {})) == b"fine"
 
 
